@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod crashes;
+pub mod cycles;
 pub mod death;
 pub mod disk;
 mod explore;
