@@ -13,6 +13,7 @@ mod explore;
 mod fixture;
 pub mod history;
 mod inspect;
+pub mod lists;
 mod model;
 pub mod mutants;
 mod reader;

@@ -5,3 +5,5 @@
 
 #[path = "isolation/checker.rs"]
 mod checker;
+#[path = "isolation/threads.rs"]
+mod threads;

@@ -1,0 +1,78 @@
+//! Transactions, batches and plain writes of several threads over lists of few leaves and of many: every history is
+//! strictly serializable, and what was refused has seen nothing that never was.
+
+use holm::{Database, Durability};
+use holm_proof::cycles::{Outcome, Step, Transaction, check};
+use holm_proof::lists::{Board, THREADS, Worker};
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+/// Histories of each kind; `HOLM_HISTORIES` overrides it.
+const HISTORIES: u64 = 60;
+
+/// Transactions of each thread in one history.
+const LONG: usize = 150;
+
+/// The lists of a history lie where those of an earlier one lay.
+const SETS: u64 = 5;
+
+/// Runs all threads on fresh lists, and returns their history.
+fn run(db: &Database, seed: u64, fillers: u8) -> Vec<Transaction> {
+    let board = Board::new(db, seed % SETS, fillers).expect("sound");
+    board.clear().expect("sound");
+    let barrier = Barrier::new(THREADS as usize);
+    let work = |thread| {
+        let mut worker = Worker::new(&board, thread, seed);
+        barrier.wait();
+        (0..LONG).for_each(|_| worker.step(&mut |_| ()).expect("no error but conflicts"));
+        worker.into_history()
+    };
+    let mut history = thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = (0..THREADS).map(|thread| scope.spawn(move || work(thread))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    let began = board.now();
+    let found = board.lists().expect("sound");
+    let steps = vec![Step::Scan { keys: 0..u64::MAX, found }];
+    history.push(Transaction { began, outcome: Outcome::Committed(board.now()), label: None, steps });
+    history
+}
+
+fn every_history_has_an_order(design: &str, fillers: u8, share: u64) {
+    let histories = std::env::var("HOLM_HISTORIES").ok().and_then(|count| count.parse().ok()).unwrap_or(HISTORIES);
+    let folder = tempfile::tempdir().expect("a folder");
+    let durability = Durability::Buffered { interval: Duration::from_millis(2) };
+    let db = Database::builder().design(design).durability(durability).open(folder.path().join("lists.holm"));
+    let db = db.expect("new");
+    let (mut committed, mut aborted) = (0, 0);
+    for seed in 0..histories / share {
+        let history = run(&db, seed, fillers);
+        let count = history.iter().filter(|one| matches!(one.outcome, Outcome::Committed(_))).count();
+        (committed, aborted) = (committed + count, aborted + history.len() - count);
+        if let Err(wrong) = check(&history) {
+            let shown: Vec<_> = wrong[0].transactions.iter().map(|at| (at, &history[*at])).collect();
+            panic!("{design}, {fillers} fillers, seed {seed}: {} in\n{shown:#?}", wrong[0]);
+        }
+    }
+    assert_eq!(db.check().expect("readable").faults, Vec::<String>::new());
+    println!("{design}, {fillers} fillers: {committed} committed, {aborted} did not");
+    assert!(committed > aborted && aborted > 0, "{committed} committed, {aborted} did not");
+}
+
+#[test]
+fn histories_in_one_leaf_have_an_order() {
+    every_history_has_an_order("buffered", 0, 1);
+}
+
+#[test]
+fn histories_in_leaves_that_split_and_merge_have_an_order() {
+    every_history_has_an_order("buffered", 40, 1);
+    every_history_has_an_order("buffered", 6, 2);
+}
+
+#[test]
+fn histories_of_the_mirrored_design_have_an_order() {
+    every_history_has_an_order("holm", 40, 2);
+}
