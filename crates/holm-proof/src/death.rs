@@ -4,11 +4,13 @@
 //! call has returned. The parent ([`round`]) ends the child at a random moment, opens the database itself, and compares
 //! its contents with the [`ledger`]. Of each thread a prefix must be present, as long as was promised; and no step may
 //! be present without the steps that had returned before it began. The binaries determine how the end comes: by a
-//! signal or by a file system shut down.
+//! signal or by a file system shut down. Other children run [`transactions`].
 
 pub mod ledger;
 pub mod options;
 pub mod round;
+pub mod transactions;
+mod wire;
 pub mod writer;
 
 use holm::{Builder, Database, Durability, ImageMode};

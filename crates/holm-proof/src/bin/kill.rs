@@ -1,8 +1,9 @@
 //! `kill-loop`: kills a writing child process at random moments, again and again, and checks what is left each time.
 //!
 //! With the shared image, every step that had returned must be present, in every durability. With the private image, a
-//! prefix must be present that includes everything that was reported durable. The first fault ends the run, prints what
-//! it is, and leaves the folder as it was found.
+//! prefix must be present that includes everything that was reported durable. With `--transactions`, the child runs
+//! transactions; those that are left must be whole, and with each must be left all that it depends on. The first fault
+//! ends the run, prints what it is, and leaves the folder as it was found.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +12,7 @@ use holm_proof::death::Mode;
 use holm_proof::death::ledger::Ledger;
 use holm_proof::death::options::{Options, Task, end};
 use holm_proof::death::round::{End, Round, judge};
+use holm_proof::death::transactions::{self, TransactionRound};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::path::Path;
@@ -27,6 +29,9 @@ struct Arguments {
     /// The number of kills.
     #[arg(long, default_value_t = 100)]
     kills: u64,
+    /// Kills a child that runs transactions.
+    #[arg(long)]
+    transactions: bool,
     #[command(flatten)]
     options: Options,
     #[command(subcommand)]
@@ -34,14 +39,14 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let Arguments { kills, options, task } = Arguments::parse();
+    let Arguments { kills, transactions, options, task } = Arguments::parse();
     end(match task {
         Some(task) => task.run(),
-        None => kill_all(kills, &options),
+        None => kill_all(kills, transactions, &options),
     })
 }
 
-fn kill_all(kills: u64, options: &Options) -> Result<(), String> {
+fn kill_all(kills: u64, transactions: bool, options: &Options) -> Result<(), String> {
     let seed = options.seed;
     let root = options.folder("kill")?;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -51,8 +56,11 @@ fn kill_all(kills: u64, options: &Options) -> Result<(), String> {
         let dir = root.join(format!("{life}-{name}"));
         let mut ledger = Ledger::default();
         for _ in 0..LIFE.min(kills - done) {
-            kill_once(&dir, name, &mut ledger, &mut random)
-                .map_err(|why| format!("seed {seed}, kill {done}, {name}, {}: {why}", dir.display()))?;
+            let killed = match transactions {
+                true => kill_transactions(&dir, name, done, &mut random).map(|committed| steps += committed),
+                false => kill_once(&dir, name, &mut ledger, &mut random),
+            };
+            killed.map_err(|why| format!("seed {seed}, kill {done}, {name}, {}: {why}", dir.display()))?;
             done += 1;
         }
         steps += ledger.next.iter().map(|next| next - 1).sum::<u64>();
@@ -76,11 +84,31 @@ fn kill_once(dir: &Path, name: &str, ledger: &mut Ledger, random: &mut Pcg64Mcg)
     }
     thread::sleep(Duration::from_micros(random.random_range(0..40_000)));
     let reported = round.kill().map_err(told)?;
+    kill_again(dir, name, random)?;
+    judge(dir, mode, ledger, reported, End::Kill).map(drop)
+}
+
+/// Now and then kills a second child, while it recovers what the first has left.
+fn kill_again(dir: &Path, name: &str, random: &mut Pcg64Mcg) -> Result<(), String> {
+    let told = |error: std::io::Error| error.to_string();
     if random.random_ratio(1, 3) {
-        // A second child dies while it recovers what the first has left.
         let again = Round::start(dir, name, None, false).map_err(told)?;
         thread::sleep(Duration::from_micros(random.random_range(0..8_000)));
         again.kill().map_err(told)?;
     }
-    judge(dir, mode, ledger, reported, End::Kill).map(drop)
+    Ok(())
+}
+
+/// The same for a child that runs transactions. Returns how many it had committed.
+fn kill_transactions(dir: &Path, name: &str, set: u64, random: &mut Pcg64Mcg) -> Result<u64, String> {
+    let mode = Mode::named(name).ok_or("no such mode")?;
+    let told = |error: std::io::Error| error.to_string();
+    let round = TransactionRound::start(dir, name, set).map_err(told)?;
+    if random.random_ratio(7, 8) {
+        round.wait_until_open();
+    }
+    thread::sleep(Duration::from_micros(random.random_range(0..40_000)));
+    let reported = round.kill().map_err(told)?;
+    kill_again(dir, name, random)?;
+    transactions::judge(dir, mode, set, &reported, End::Kill)
 }

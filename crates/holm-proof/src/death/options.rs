@@ -2,10 +2,10 @@
 
 use super::Mode;
 use super::ledger::THREADS;
-use super::writer;
+use super::{transactions, writer};
 use clap::{Args, Subcommand};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The folder, and the random choices.
@@ -45,25 +45,39 @@ pub enum Task {
         /// The next step of each thread; none to hold the database open.
         next: Vec<u64>,
     },
+    /// Opens a database and runs transactions over lists.
+    #[command(hide = true)]
+    Transact {
+        /// The database's folder.
+        dir: PathBuf,
+        /// The mode's name.
+        mode: String,
+        /// The number of the set of lists.
+        set: u64,
+    },
 }
 
 impl Task {
     /// The subcommand's name.
     pub const WRITE: &str = "write";
 
+    /// The name of the other subcommand.
+    pub const TRANSACT: &str = "transact";
+
     /// Executes the task until the process is ended or a call fails.
     ///
     /// # Errors
     /// A description.
     pub fn run(&self) -> Result<(), String> {
-        let Task::Write { dir, mode, next } = self;
+        let (Task::Write { dir, mode, .. } | Task::Transact { dir, mode, .. }) = self;
         let mode = Mode::named(mode).ok_or_else(|| format!("there is no mode {mode:?}"))?;
-        let done = match next[..] {
-            [] => writer::hold(Path::new(dir), mode),
-            _ => {
+        let done = match self {
+            Task::Transact { set, .. } => transactions::transact(dir, mode, *set),
+            Task::Write { next, .. } if next.is_empty() => writer::hold(dir, mode),
+            Task::Write { next, .. } => {
                 let next = <[u64; THREADS]>::try_from(&next[..]);
                 let next = next.map_err(|_| format!("a child wants {THREADS} numbers or none"))?;
-                writer::write(Path::new(dir), mode, next)
+                writer::write(dir, mode, next)
             }
         };
         done.map_err(|error| error.to_string())

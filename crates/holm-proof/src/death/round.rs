@@ -4,7 +4,7 @@ use super::Mode;
 use super::ledger::{Ledger, THREADS};
 use super::options::Task;
 use super::writer::{Kind, Report};
-use holm::{RecoveredFrom, Recovery};
+use holm::{Database, RecoveredFrom, Recovery};
 use std::io::{self, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -110,11 +110,11 @@ impl End {
     }
 }
 
-/// Opens the database after a child's end, verifies it, and updates the ledger.
+/// Opens the database after a child's end, and verifies it.
 ///
 /// # Errors
 /// A description of what does not fit.
-pub fn judge(dir: &Path, mode: Mode, ledger: &mut Ledger, reported: Reported, end: End) -> Result<Recovery, String> {
+pub(super) fn reopen(dir: &Path, mode: Mode, end: End) -> Result<(Database, Recovery), String> {
     let db = mode.builder().open(dir).map_err(|error| format!("opening: {error}"))?;
     let recovery = db.recovery().clone();
     let report = db.check().map_err(|error| format!("checking: {error}"))?;
@@ -124,6 +124,15 @@ pub fn judge(dir: &Path, mode: Mode, ledger: &mut Ledger, reported: Reported, en
     if !end.may_leave(&recovery.source, mode) {
         return Err(format!("after {end:?}: {recovery:?}"));
     }
+    Ok((db, recovery))
+}
+
+/// Opens the database after a child's end, verifies it, and updates the ledger.
+///
+/// # Errors
+/// A description of what does not fit.
+pub fn judge(dir: &Path, mode: Mode, ledger: &mut Ledger, reported: Reported, end: End) -> Result<Recovery, String> {
+    let (db, recovery) = reopen(dir, mode, end)?;
     let all = end == End::Kill && !mode.private || mode.durability == holm::Durability::Strict;
     let least = if all { reported.returned } else { reported.durable };
     let most = reported.returned.map(|returned| returned + 1);

@@ -18,6 +18,14 @@ fn processes_killed_while_they_write() {
     }
 }
 
+/// The same for processes that run transactions.
+#[test]
+fn processes_killed_in_transactions() {
+    for seed in ["0", "2", "4"] {
+        run(env!("CARGO_BIN_EXE_kill-loop"), &["--transactions", "--kills", "36", "--seed", seed]);
+    }
+}
+
 /// Skipped, with a message, where there is no root or no loop device.
 #[test]
 fn a_file_system_shut_down() {
