@@ -13,6 +13,7 @@ mod explore;
 
 mod bare;
 mod bugs;
+mod commits;
 mod crowd;
 mod drops;
 mod judge;
