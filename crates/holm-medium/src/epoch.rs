@@ -12,8 +12,8 @@
 //! Epochs are finite: after the last one there is no label, so the clock ends with it. All of it becomes durable, and
 //! each later attempt to pin returns an error.
 //!
-//! `clock.rs` puts four parts together. `labels.rs` is the clock proper: the active and the durable epoch, the turns of
-//! snapshots (`instant.rs`), and the slots where operations announce themselves (`guard.rs`, `barrier.rs`, `stuck.rs`).
+//! `clock.rs` puts four parts together. `labels.rs` is the clock proper: the active and the durable epoch, the latest
+//! snapshot (`instant.rs`), and the slots where operations announce themselves (`guard.rs`, `barrier.rs`, `stuck.rs`).
 //! `admission.rs` decides which operations may write now (`backpressure.rs`). `requests.rs` is where threads wait for
 //! the thread that ends epochs, and it for them. `dirty_lines.rs` knows what the open epochs have written (`dirty.rs`).
 //! `failure.rs` is why nothing is acknowledged any more.

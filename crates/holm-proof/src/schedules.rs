@@ -18,6 +18,7 @@ mod crowd;
 mod drops;
 mod judge;
 mod marks;
+mod snapshots;
 
 use crate::subject::Subject;
 use crate::subjects::{self, chained, faulty, locked};

@@ -39,7 +39,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 }
                 space.retire_block(guard.epoch(), number);
             }
-            self.pasts.forget(latched.number);
+            self.pre_images.forget(latched.number);
             pairs.iter().for_each(|slot| freed(slot.payload));
             match path.leaf.high {
                 Some(high) => edge = high,

@@ -102,8 +102,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Merges the search key's leaf with a neighbour and then the nodes above, where they are sparse. The merge is
     /// tried without waiting, and its failure is not an error: the removal before it is complete.
     pub(crate) fn merge(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) {
-        // Two leaves have two chains of pasts. If a snapshot begins from here on, the label is no longer valid.
-        if guard.is_watched() {
+        // Two leaves have two chains of pre-images. If a snapshot begins from here on, the label is no longer valid.
+        if guard.has_snapshots() {
             return;
         }
         match self.merge_leaf(root, guard, search_key) {

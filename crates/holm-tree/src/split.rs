@@ -277,7 +277,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         self.enter_split(&mut handle, &path, latched.number, &split, search_key);
         let is_used = |number: u32| split.leaves().any(|leaf| self.blocks_of(leaf).any(|block| block == number));
         let leaves = versions_after(&latched, &split, &fresh_blocks);
-        self.pasts.divide(latched.number, split.leaves());
+        self.pre_images.divide(latched.number, split.leaves());
         // Dirty marks of stores to a block that turned out to be unused are set while the block is still reserved.
         drop(handle);
         fresh_blocks

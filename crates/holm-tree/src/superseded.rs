@@ -30,15 +30,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Keeps what a leaf holds for open snapshots. Before the first store of an operation whose label is valid.
     #[inline(always)]
     pub(crate) fn preserve(&self, guard: &Guard<'_>, latched: &LatchedLeaf<'_, D>) {
-        if guard.is_watched() {
-            self.preserve_watched(guard, latched);
+        if guard.has_snapshots() {
+            self.copy_pre_image(guard, latched);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn preserve_watched(&self, guard: &Guard<'_>, LatchedLeaf { number, leaf, descriptor, .. }: &LatchedLeaf<'_, D>) {
-        self.pasts.preserve(*number, guard.generation(), || {
+    fn copy_pre_image(&self, guard: &Guard<'_>, LatchedLeaf { number, leaf, descriptor, .. }: &LatchedLeaf<'_, D>) {
+        self.pre_images.preserve(*number, guard.generation(), || {
             let mut pairs = crate::pairs::Pairs::default();
             self.leaf_pairs(leaf, &descriptor.volatile, &mut pairs);
             (crate::leaf::Leaf::skip(*leaf), pairs.iter().copied().collect())
@@ -48,7 +48,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Says when the record of what a leaf has replaced may be reused. The latch is still held.
     #[inline(always)]
     pub(crate) fn superseded(&self, guard: &Guard<'_>, leaf: u32, old: Replaced) -> Superseded {
-        let reuse = if guard.is_watched() && self.is_retained(leaf, old.payload) {
+        let reuse = if guard.has_snapshots() && self.is_retained(leaf, old.payload) {
             Reuse::WithSnapshots
         } else if old.same_epoch {
             Reuse::AtOnce
@@ -62,6 +62,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     #[inline(never)]
     fn is_retained(&self, leaf: u32, payload: u64) -> bool {
         let bytes = K::extent(payload).map_or(0, |(_, words)| u64::from(words) * 8);
-        self.pasts.retain(leaf, payload, bytes)
+        self.pre_images.retain(leaf, payload, bytes)
     }
 }

@@ -20,7 +20,7 @@ use crate::leaf::{
     RecoveryPoint, WriteContext, damaged,
 };
 use crate::pairs::Pairs;
-use crate::pasts::Pasts;
+use crate::pre_images::PreImages;
 use crate::rebuild::Request;
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
@@ -46,7 +46,7 @@ pub struct TreeSet<M: Medium, D: Design, K: Keys> {
     pub(crate) inner: InnerLevels<D>,
     pub(crate) descriptors: Slab<DescriptorOf<D>>,
     /// What leaves held when snapshots began.
-    pub(crate) pasts: Pasts,
+    pub(crate) pre_images: PreImages,
 }
 
 /// The types of a design's leaf that answer for it.
@@ -87,7 +87,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             keys,
             inner: InnerLevels::new(search),
             descriptors: Slab::default(),
-            pasts: Pasts::default(),
+            pre_images: PreImages::default(),
         }
     }
 
@@ -462,18 +462,18 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     }
 
     fn begin_snapshot(&self) -> Result<(u64, Epoch)> {
-        self.pasts.begin(|begin| self.writer.storage().clock.turn(begin))
+        self.pre_images.begin(|begin| self.writer.storage().clock.begin_snapshot(begin))
     }
 
     fn close_snapshot(&self, generation: u64) -> Vec<u64> {
-        let freed = self.pasts.close(generation, || self.writer.storage().clock.unwatch());
+        let freed = self.pre_images.close(generation, || self.writer.storage().clock.end_snapshots());
         let bytes = |payload: &u64| K::extent(*payload).map_or(0, |(_, words)| u64::from(words) * 8);
-        self.pasts.released(freed.iter().map(bytes).sum());
+        self.pre_images.released(freed.iter().map(bytes).sum());
         freed
     }
 
     fn snapshot_bytes(&self) -> (u64, u64) {
-        self.pasts.bytes()
+        self.pre_images.bytes()
     }
 
     fn get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> Lookup {

@@ -188,8 +188,8 @@ impl<H> Operation<'_, H> {
     /// The failure that keeps the epoch from becoming durable.
     #[inline]
     pub(crate) fn finish(self) -> Result<()> {
-        if self.guard.is_watched() {
-            return self.finish_watched();
+        if self.guard.has_snapshots() {
+            return self.finish_beside_snapshots();
         }
         if self.store.durability == Durability::Strict {
             return self.finish_durably();
@@ -200,7 +200,7 @@ impl<H> Operation<'_, H> {
     /// Finishes while a snapshot is open: ends the oldest one if all of them together keep too much.
     #[cold]
     #[inline(never)]
-    fn finish_watched(self) -> Result<()> {
+    fn finish_beside_snapshots(self) -> Result<()> {
         let store = self.store;
         let finished = match store.durability {
             Durability::Strict => self.finish_durably(),

@@ -1,7 +1,7 @@
 //! Snapshots: the database as it was at one instant, for as long as a handle lives.
 //!
-//! A snapshot is a turn of the clock, and a generation number. Writers that come later keep what they change in memory,
-//! and the records that give way are not reused: see `holm_tree`'s `pasts.rs`.
+//! A snapshot is a generation number in the word that writers compare. Writers that come later keep what they change in memory,
+//! and the records that give way are not reused: see `holm_tree`'s `pre_images.rs`.
 
 use crate::engine::{Engine, Reader};
 use crate::error::{Error, Result};
@@ -46,7 +46,7 @@ impl Snapshots {
     }
 }
 
-/// A generation of snapshots: one turn of the clock.
+/// An open snapshot, as the store knows it.
 struct Generation {
     number: u64,
     epoch: Epoch,
@@ -81,13 +81,17 @@ impl WritableStore {
     /// Ends the oldest snapshots while all of them together keep more than the limit.
     pub(crate) fn limit_snapshots(&self) {
         loop {
-            let (pasts, records) = self.index.snapshot_bytes();
-            if pasts + records <= self.snapshots.limit {
+            let (pre_images, records) = self.index.snapshot_bytes();
+            if pre_images + records <= self.snapshots.limit {
                 return;
             }
             let oldest = self.snapshots.lock().values().next().cloned();
             let Some(oldest) = oldest else { return };
-            log::warn!("holm: {}: open snapshots keep {} bytes: the oldest ends", self.path.display(), pasts + records);
+            log::warn!(
+                "holm: {}: open snapshots keep {} bytes: the oldest ends",
+                self.path.display(),
+                pre_images + records
+            );
             self.end_generation(&oldest);
         }
     }

@@ -168,25 +168,25 @@ impl Clock {
     }
 
     /// Begins a generation of snapshots. Every operation that has validated its label by then belongs to the
-    /// generation, and no operation that validates later; such an operation sees [`Guard::is_watched`]. `begin` gets
+    /// generation, and no operation that validates later; such an operation sees [`Guard::has_snapshots`]. `begin` gets
     /// the generation before any operation can see it. Returns the generation and the active epoch. O(1); waits for
-    /// operations that hold the clock. Calls of this and of [`Clock::unwatch`] come one after the other.
+    /// operations that hold the clock. Calls of this and of [`Clock::end_snapshots`] come one after the other.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`].
-    pub fn turn(&self, mut begin: impl FnMut(u64)) -> Result<(u64, Epoch)> {
+    pub fn begin_snapshot(&self, mut begin: impl FnMut(u64)) -> Result<(u64, Epoch)> {
         loop {
-            if let Some(turned) = self.labels.turn(&mut begin)? {
-                return Ok(turned);
+            if let Some(begun) = self.labels.begin_snapshot(&mut begin)? {
+                return Ok(begun);
             }
-            // After millions of turns, the next epoch must begin first.
+            // After millions of snapshots, the next epoch must begin first.
             self.wait_durable(self.active())?;
         }
     }
 
-    /// Ends the watch of operations: no generation is open.
-    pub fn unwatch(&self) {
-        self.labels.unwatch();
+    /// Says that no snapshot is open any more.
+    pub fn end_snapshots(&self) {
+        self.labels.end_snapshots();
     }
 
     /// Runs `look` while no operation that writes is in progress: it waits for those that have begun, and others wait

@@ -57,8 +57,8 @@ impl Guard<'_> {
     /// Whether a snapshot was open when this operation got its label. The operation then keeps what the snapshot needs
     /// before it changes a leaf.
     #[inline]
-    pub fn is_watched(&self) -> bool {
-        self.instant.is_watched()
+    pub fn has_snapshots(&self) -> bool {
+        self.instant.has_snapshots()
     }
 
     /// The generation of the latest snapshot that had begun when this operation got its label. The operation does not

@@ -4,7 +4,7 @@
 
 use super::barrier::Barrier;
 use super::failure::Failure;
-use super::instant::{Instant, MOST_TURNS};
+use super::instant::{Instant, MOST_SNAPSHOTS};
 use super::label::{Epoch, LAST_EPOCH};
 use super::stuck::{Stuck, WaitMonitor};
 use crate::error::Result;
@@ -63,8 +63,8 @@ pub(super) struct Labels {
     active: CachePadded<AtomicU64>,
     /// The generation of the latest snapshot, of which `active` has the lower bits. It is stored first.
     generation: AtomicU64,
-    /// How many turns the active epoch has had. Changed under the exclusive hold.
-    turns: AtomicU64,
+    /// How many snapshots the active epoch has had. Changed under the exclusive hold.
+    snapshots: AtomicU64,
     /// The active epoch while `active` reads closed.
     resume: AtomicU64,
     durable: CachePadded<AtomicU64>,
@@ -84,7 +84,7 @@ impl Labels {
         Labels {
             active: CachePadded::new(AtomicU64::new(active)),
             generation: AtomicU64::new(0),
-            turns: AtomicU64::new(0),
+            snapshots: AtomicU64::new(0),
             resume: AtomicU64::new(active),
             durable: CachePadded::new(AtomicU64::new(active - 1)),
             slots: PerThread::new(),
@@ -129,7 +129,7 @@ impl Labels {
 
     /// Shows another epoch, under the exclusive hold or before any operation.
     fn show(&self, epoch: Epoch) {
-        self.turns.store(0, Ordering::Relaxed);
+        self.snapshots.store(0, Ordering::Relaxed);
         self.active.store(self.now().in_epoch(epoch).0, Ordering::SeqCst);
     }
 
@@ -151,30 +151,30 @@ impl Labels {
 
     /// Begins a generation of snapshots: every operation that has validated its label belongs to it, and no operation
     /// that validates later. `begin` gets the generation before any operation can. Returns the generation and the
-    /// active epoch; `None` if the epoch has had too many turns.
-    pub(super) fn turn(&self, begin: impl FnOnce(u64)) -> Result<Option<(u64, Epoch)>> {
+    /// active epoch; `None` if the epoch has had too many of them.
+    pub(super) fn begin_snapshot(&self, begin: impl FnOnce(u64)) -> Result<Option<(u64, Epoch)>> {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.failure.refuse_if_ended()?;
-        let turns = self.turns.load(Ordering::Relaxed);
-        if turns >= MOST_TURNS {
+        let snapshots = self.snapshots.load(Ordering::Relaxed);
+        if snapshots >= MOST_SNAPSHOTS {
             return Ok(None);
         }
-        self.turns.store(turns + 1, Ordering::Relaxed);
+        self.snapshots.store(snapshots + 1, Ordering::Relaxed);
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         begin(generation);
-        // Before the word: whoever sees the turn also sees the generation that it abbreviates.
+        // Before the word: whoever sees the word also sees the generation that it abbreviates.
         self.generation.store(generation, Ordering::Release);
         let now = self.now();
-        self.active.store(now.turned(generation).0, Ordering::SeqCst);
-        // A reader of the snapshot looks at latches from here on: it sees those that were taken before the turn.
+        self.active.store(now.with_snapshot(generation).0, Ordering::SeqCst);
+        // A reader of the snapshot looks at latches from here on: it sees those that were taken before it.
         fence(Ordering::SeqCst);
         Ok(Some((generation, self.active())))
     }
 
-    /// Ends the watch: no snapshot is open.
-    pub(super) fn unwatch(&self) {
+    /// Says that no snapshot is open any more.
+    pub(super) fn end_snapshots(&self) {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.active.store(self.now().unwatched().0, Ordering::SeqCst);
+        self.active.store(self.now().without_snapshots().0, Ordering::SeqCst);
     }
 
     /// The last durable epoch.

@@ -122,8 +122,8 @@ impl Pair {
     fn disturb(&self) {
         let Bare { tree_set, root, .. } = &self.bare;
         for key in [LOW + 1, HIGH - 1] {
-            tree_set.remove(root, &mut self.bare.guard(), key, None).expect("sound");
-            tree_set.put(root, &mut self.bare.guard(), key, key, None).expect("room");
+            tree_set.remove(root, &mut self.bare.guard(), key).expect("sound");
+            tree_set.put(root, &mut self.bare.guard(), key, key).expect("room");
         }
     }
 

@@ -1,19 +1,19 @@
-//! The pasts of leaves: what leaves held when snapshots began.
+//! The pre-images of leaves: what leaves held when snapshots began.
 //!
-//! While a snapshot is open, the first change of a leaf after the snapshot's turn is preceded by a copy of the leaf's
-//! pairs, its *past*. Pairs are two words, and records never change. So memory is bounded by the number of leaves and
+//! While a snapshot is open, the first change of a leaf after the snapshot began is preceded by a copy of the leaf's
+//! pairs, its *pre-image*. Pairs are two words, and records never change. So memory is bounded by the number of leaves and
 //! of open snapshots, and not by the number of writes.
 //!
-//! A past is true up to a generation. A leaf's pasts are a chain: each says what the leaf held for the open snapshots
+//! A pre-image is true up to a generation. A leaf's pre-images are a chain: each says what the leaf held for the open snapshots
 //! after the generation of the one before it, up to its own. For later snapshots the leaf itself is as it was. A split
 //! gives the chain to both leaves; a reader leaves out the pairs of the other one. Leaves do not merge while a snapshot
 //! is open.
 //!
-//! A payload that gives way while the latest past names it is *retained*: its record is freed once no open snapshot
+//! A payload that gives way while the latest pre-image names it is *retained*: its record is freed once no open snapshot
 //! needs it.
 //!
 //! Writers come here under the latch of the leaf, and readers validate the latch afterwards, so a chain and its leaf
-//! belong together. Locks are taken in the order `turns`, one shard, `open`, `retained`.
+//! belong together. Locks are taken in the order `changes`, one shard, `open`, `retained`.
 
 use crate::keys::{Keys, Slot};
 use crate::sync::Mutex;
@@ -29,18 +29,18 @@ fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> + '_ {
 }
 
 /// What a leaf held.
-pub(crate) struct Past {
+pub(crate) struct PreImage {
     /// The last generation of snapshots for which this is true.
     upto: u64,
     /// Bytes that heads leave out.
     pub(crate) skip: usize,
     /// In any order.
     pub(crate) pairs: Box<[Slot]>,
-    /// The bytes of all pasts.
+    /// The bytes of all pre-images.
     bytes: Arc<AtomicU64>,
 }
 
-impl Past {
+impl PreImage {
     fn size(&self) -> u64 {
         (size_of::<Self>() + size_of_val(&*self.pairs)) as u64
     }
@@ -57,7 +57,7 @@ impl Past {
     }
 }
 
-impl Drop for Past {
+impl Drop for PreImage {
     fn drop(&mut self) {
         self.bytes.fetch_sub(self.size(), Ordering::Relaxed);
     }
@@ -70,13 +70,13 @@ struct Retained {
     upto: u64,
 }
 
-/// The pasts of a leaf, the oldest first.
-type Chain = Vec<Arc<Past>>;
+/// The pre-images of a leaf, the oldest first.
+type Chain = Vec<Arc<PreImage>>;
 
-/// The pasts of all leaves of a tree set.
-pub(crate) struct Pasts {
+/// The pre-images of all leaves of a tree set.
+pub(crate) struct PreImages {
     /// Held while a snapshot begins or closes.
-    turns: Mutex<()>,
+    changes: Mutex<()>,
     /// The chains, by the leaf's number.
     shards: Vec<Mutex<HashMap<u32, Chain>>>,
     /// The number of chains.
@@ -86,20 +86,20 @@ pub(crate) struct Pasts {
     /// The greatest of them; 0 if there is none.
     newest_open: AtomicU64,
     retained: Mutex<Vec<Retained>>,
-    past_bytes: Arc<AtomicU64>,
+    pre_image_bytes: Arc<AtomicU64>,
     retained_bytes: AtomicU64,
 }
 
-impl Default for Pasts {
+impl Default for PreImages {
     fn default() -> Self {
-        Pasts {
-            turns: Mutex::default(),
+        PreImages {
+            changes: Mutex::default(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             chains: AtomicU64::new(0),
             open: Mutex::default(),
             newest_open: AtomicU64::new(0),
             retained: Mutex::default(),
-            past_bytes: Arc::default(),
+            pre_image_bytes: Arc::default(),
             retained_bytes: AtomicU64::new(0),
         }
     }
@@ -110,30 +110,30 @@ fn is_open_within(open: &BTreeSet<u64>, after: u64, upto: u64) -> bool {
     after < upto && open.range(after + 1..=upto).next().is_some()
 }
 
-/// Removes the pasts that no open snapshot needs. What remains is true for all open snapshots that it then stands for.
+/// Removes the pre-images that no open snapshot needs. What remains is true for all open snapshots that it then stands for.
 fn prune(chain: &mut Chain, open: &BTreeSet<u64>) {
     let mut after = 0;
-    chain.retain(|past| is_open_within(open, std::mem::replace(&mut after, past.upto), past.upto));
+    chain.retain(|pre_image| is_open_within(open, std::mem::replace(&mut after, pre_image.upto), pre_image.upto));
 }
 
-impl Pasts {
+impl PreImages {
     fn shard(&self, leaf: u32) -> &Mutex<HashMap<u32, Chain>> {
         &self.shards[leaf as usize % SHARDS]
     }
 
-    /// Begins a generation with `turn`, which gets a function to call before any writer can see the generation.
-    pub(crate) fn begin<T>(&self, turn: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
-        let _turns = lock(&self.turns);
-        turn(&mut |generation| {
+    /// Begins a generation with `begin`, which gets a function to call before any writer can see the generation.
+    pub(crate) fn begin<T>(&self, begin: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
+        let _changes = lock(&self.changes);
+        begin(&mut |generation| {
             lock(&self.open).insert(generation);
             self.newest_open.store(generation, Ordering::SeqCst);
         })
     }
 
-    /// Closes a generation. `unwatch` runs if it was the last open one. Returns the payloads that no snapshot needs any
+    /// Closes a generation. `end_snapshots` runs if it was the last open one. Returns the payloads that no snapshot needs any
     /// more; none if the generation is not open. O(leaves changed and payloads retained while snapshots are open).
-    pub(crate) fn close(&self, generation: u64, unwatch: impl FnOnce()) -> Vec<u64> {
-        let _turns = lock(&self.turns);
+    pub(crate) fn close(&self, generation: u64, end_snapshots: impl FnOnce()) -> Vec<u64> {
+        let _changes = lock(&self.changes);
         let open = {
             let mut open = lock(&self.open);
             if !open.remove(&generation) {
@@ -143,7 +143,7 @@ impl Pasts {
             open.clone()
         };
         if open.is_empty() {
-            unwatch();
+            end_snapshots();
         }
         // Chains before payloads: a writer that has retained a payload had found its chain, under the shard's lock.
         for shard in &self.shards {
@@ -167,14 +167,14 @@ impl Pasts {
         freed
     }
 
-    /// Notes that the records of payloads that [`Pasts::close`] has returned are freed.
+    /// Notes that the records of payloads that [`PreImages::close`] has returned are freed.
     pub(crate) fn released(&self, bytes: u64) {
         self.retained_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the bytes of all pasts, and of the records that are retained.
+    /// Returns the bytes of all pre-images, and of the records that are retained.
     pub(crate) fn bytes(&self) -> (u64, u64) {
-        (self.past_bytes.load(Ordering::Relaxed), self.retained_bytes.load(Ordering::Relaxed))
+        (self.pre_image_bytes.load(Ordering::Relaxed), self.retained_bytes.load(Ordering::Relaxed))
     }
 
     /// Keeps what a leaf holds, before a writer of this generation changes it: the writer does not belong to the
@@ -184,36 +184,37 @@ impl Pasts {
         let upto = generation.min(self.newest_open.load(Ordering::SeqCst));
         let mut chains = lock(self.shard(leaf));
         let chain = chains.get_mut(&leaf);
-        if upto == 0 || chain.as_ref().and_then(|chain| chain.last()).is_some_and(|past| past.upto >= upto) {
+        if upto == 0 || chain.as_ref().and_then(|chain| chain.last()).is_some_and(|pre_image| pre_image.upto >= upto) {
             return;
         }
         let (skip, pairs) = copy();
-        let past = Past { upto, skip, pairs, bytes: self.past_bytes.clone() };
-        self.past_bytes.fetch_add(past.size(), Ordering::Relaxed);
-        let past = Arc::new(past);
+        let pre_image = PreImage { upto, skip, pairs, bytes: self.pre_image_bytes.clone() };
+        self.pre_image_bytes.fetch_add(pre_image.size(), Ordering::Relaxed);
+        let pre_image = Arc::new(pre_image);
         match chain {
             Some(chain) => {
                 prune(chain, &lock(&self.open));
-                chain.push(past);
+                chain.push(pre_image);
             }
             None => {
-                chains.insert(leaf, vec![past]);
+                chains.insert(leaf, vec![pre_image]);
                 self.chains.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
 
     /// Retains a payload of this many bytes that gives way in a leaf, if an open snapshot needs it. Returns whether one
-    /// does; the caller then leaves the record alone. The writer has called [`Pasts::preserve`] and still holds the
+    /// does; the caller then leaves the record alone. The writer has called [`PreImages::preserve`] and still holds the
     /// latch.
     pub(crate) fn retain(&self, leaf: u32, payload: u64, bytes: u64) -> bool {
         let chains = lock(self.shard(leaf));
         let Some((latest, older)) = chains.get(&leaf).and_then(|chain| chain.split_last()) else { return false };
-        // A payload that the latest past does not name has been put since.
+        // A payload that the latest pre-image does not name has been put since.
         if !latest.names(payload) {
             return false;
         }
-        let after = older.iter().rev().find(|past| !past.names(payload)).map_or(0, |past| past.upto);
+        let after =
+            older.iter().rev().find(|pre_image| !pre_image.names(payload)).map_or(0, |pre_image| pre_image.upto);
         if !is_open_within(&lock(&self.open), after, latest.upto) {
             return false;
         }
@@ -222,10 +223,10 @@ impl Pasts {
         true
     }
 
-    /// Gives the pasts of a leaf to the leaves that have its range from now on. A leaf that is not among them is given
+    /// Gives the pre-images of a leaf to the leaves that have its range from now on. A leaf that is not among them is given
     /// up. The writer holds the latches of all.
     pub(crate) fn divide(&self, leaf: u32, into: impl Iterator<Item = u32> + Clone) {
-        // Relaxed: whoever has made a past for this leaf held its latch.
+        // Relaxed: whoever has made a pre-image for this leaf held its latch.
         if self.chains.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -239,7 +240,7 @@ impl Pasts {
         }
     }
 
-    /// Forgets the pasts of a leaf that is given up.
+    /// Forgets the pre-images of a leaf that is given up.
     pub(crate) fn forget(&self, leaf: u32) {
         if self.chains.load(Ordering::Relaxed) > 0 && lock(self.shard(leaf)).remove(&leaf).is_some() {
             self.chains.fetch_sub(1, Ordering::Relaxed);
@@ -248,8 +249,8 @@ impl Pasts {
 
     /// Returns what a leaf held for an open snapshot; `None` if the leaf itself is as it was. The reader has read the
     /// latch's version before, and validates it afterwards.
-    pub(crate) fn at(&self, leaf: u32, generation: u64) -> Option<Arc<Past>> {
-        lock(self.shard(leaf)).get(&leaf)?.iter().find(|past| past.upto >= generation).cloned()
+    pub(crate) fn at(&self, leaf: u32, generation: u64) -> Option<Arc<PreImage>> {
+        lock(self.shard(leaf)).get(&leaf)?.iter().find(|pre_image| pre_image.upto >= generation).cloned()
     }
 }
 
@@ -261,39 +262,39 @@ mod tests {
         Slot { head: payload, payload }
     }
 
-    fn open(pasts: &Pasts, generation: u64) {
-        pasts.begin(|begun| begun(generation));
+    fn open(pre_images: &PreImages, generation: u64) {
+        pre_images.begin(|begun| begun(generation));
     }
 
-    fn keep(pasts: &Pasts, leaf: u32, generation: u64, payloads: &[u64]) {
-        pasts.preserve(leaf, generation, || (0, payloads.iter().map(|payload| pair(*payload)).collect()));
+    fn keep(pre_images: &PreImages, leaf: u32, generation: u64, payloads: &[u64]) {
+        pre_images.preserve(leaf, generation, || (0, payloads.iter().map(|payload| pair(*payload)).collect()));
     }
 
-    fn held(pasts: &Pasts, leaf: u32, generation: u64) -> Option<Vec<u64>> {
-        pasts.at(leaf, generation).map(|past| past.pairs.iter().map(|slot| slot.payload).collect())
+    fn held(pre_images: &PreImages, leaf: u32, generation: u64) -> Option<Vec<u64>> {
+        pre_images.at(leaf, generation).map(|pre_image| pre_image.pairs.iter().map(|slot| slot.payload).collect())
     }
 
     #[test]
     fn each_snapshot_finds_what_the_leaf_held() {
-        let pasts = Pasts::default();
-        keep(&pasts, 5, 0, &[1]);
-        assert_eq!(held(&pasts, 5, 1), None, "nobody looks back");
-        open(&pasts, 1);
-        keep(&pasts, 5, 1, &[1]);
-        keep(&pasts, 5, 1, &[2]);
-        open(&pasts, 2);
-        open(&pasts, 3);
-        assert_eq!(held(&pasts, 5, 3), None, "the leaf is as it was");
-        keep(&pasts, 5, 3, &[3]);
-        assert_eq!([1, 2, 3].map(|generation| held(&pasts, 5, generation)), [vec![1], vec![3], vec![3]].map(Some));
-        assert_eq!(pasts.close(2, || panic!("others are open")), []);
-        assert_eq!([1, 3].map(|generation| held(&pasts, 5, generation)), [vec![1], vec![3]].map(Some));
-        pasts.close(3, || panic!("one is open"));
-        assert_eq!(held(&pasts, 5, 1), Some(vec![1]));
-        let mut unwatched = false;
-        pasts.close(1, || unwatched = true);
-        assert!(unwatched && pasts.bytes() == (0, 0) && pasts.chains.load(Ordering::Relaxed) == 0);
-        assert_eq!(pasts.close(1, || panic!("it is closed")), []);
+        let pre_images = PreImages::default();
+        keep(&pre_images, 5, 0, &[1]);
+        assert_eq!(held(&pre_images, 5, 1), None, "nobody looks back");
+        open(&pre_images, 1);
+        keep(&pre_images, 5, 1, &[1]);
+        keep(&pre_images, 5, 1, &[2]);
+        open(&pre_images, 2);
+        open(&pre_images, 3);
+        assert_eq!(held(&pre_images, 5, 3), None, "the leaf is as it was");
+        keep(&pre_images, 5, 3, &[3]);
+        assert_eq!([1, 2, 3].map(|generation| held(&pre_images, 5, generation)), [vec![1], vec![3], vec![3]].map(Some));
+        assert_eq!(pre_images.close(2, || panic!("others are open")), []);
+        assert_eq!([1, 3].map(|generation| held(&pre_images, 5, generation)), [vec![1], vec![3]].map(Some));
+        pre_images.close(3, || panic!("one is open"));
+        assert_eq!(held(&pre_images, 5, 1), Some(vec![1]));
+        let mut ended = false;
+        pre_images.close(1, || ended = true);
+        assert!(ended && pre_images.bytes() == (0, 0) && pre_images.chains.load(Ordering::Relaxed) == 0);
+        assert_eq!(pre_images.close(1, || panic!("it is closed")), []);
     }
 
     /// Every order in which three snapshots close: each payload is freed once, and not while a snapshot needs it.
@@ -301,18 +302,18 @@ mod tests {
     fn payloads_are_freed_once_and_in_time() {
         let orders = [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]];
         for order in orders {
-            let pasts = Pasts::default();
+            let pre_images = PreImages::default();
             // In each generation, payload `g` gives way to `g + 1`; 10 stays through the first two.
-            open(&pasts, 1);
-            keep(&pasts, 5, 1, &[1, 10]);
-            assert!(pasts.retain(5, 1, 8));
-            assert!(!pasts.retain(5, 7, 8), "put since the turn");
-            open(&pasts, 2);
-            keep(&pasts, 5, 2, &[2, 10]);
-            assert!(pasts.retain(5, 2, 8) && pasts.retain(5, 10, 8));
-            open(&pasts, 3);
-            keep(&pasts, 5, 3, &[3]);
-            assert!(pasts.retain(5, 3, 8));
+            open(&pre_images, 1);
+            keep(&pre_images, 5, 1, &[1, 10]);
+            assert!(pre_images.retain(5, 1, 8));
+            assert!(!pre_images.retain(5, 7, 8), "put since");
+            open(&pre_images, 2);
+            keep(&pre_images, 5, 2, &[2, 10]);
+            assert!(pre_images.retain(5, 2, 8) && pre_images.retain(5, 10, 8));
+            open(&pre_images, 3);
+            keep(&pre_images, 5, 3, &[3]);
+            assert!(pre_images.retain(5, 3, 8));
             let needed = |open: &[u64]| -> BTreeSet<u64> {
                 let of = |generation: &u64| match generation {
                     1 => vec![1, 10],
@@ -323,45 +324,48 @@ mod tests {
             };
             let mut kept: BTreeSet<u64> = [1, 2, 3, 10].into();
             for at in 0..3 {
-                for payload in pasts.close(order[at], || ()) {
+                for payload in pre_images.close(order[at], || ()) {
                     assert!(kept.remove(&payload), "{payload} is freed twice");
-                    pasts.released(8);
+                    pre_images.released(8);
                 }
                 assert_eq!(kept, needed(&order[at + 1..]), "{order:?}, after {}", order[at]);
             }
-            assert_eq!(pasts.bytes(), (0, 0));
+            assert_eq!(pre_images.bytes(), (0, 0));
         }
     }
 
     /// A short snapshot beside a long one leaves nothing behind.
     #[test]
     fn chains_do_not_grow_with_snapshots_that_close() {
-        let pasts = Pasts::default();
-        open(&pasts, 1);
-        keep(&pasts, 5, 1, &[1]);
+        let pre_images = PreImages::default();
+        open(&pre_images, 1);
+        keep(&pre_images, 5, 1, &[1]);
         for generation in 2..100 {
-            open(&pasts, generation);
-            keep(&pasts, 5, generation, &[generation]);
-            assert!(pasts.retain(5, generation, 8));
-            assert_eq!(pasts.close(generation, || ()), [generation]);
-            pasts.released(8);
-            assert_eq!((held(&pasts, 5, 1), pasts.shard(5).lock().expect("no panic")[&5].len()), (Some(vec![1]), 1));
+            open(&pre_images, generation);
+            keep(&pre_images, 5, generation, &[generation]);
+            assert!(pre_images.retain(5, generation, 8));
+            assert_eq!(pre_images.close(generation, || ()), [generation]);
+            pre_images.released(8);
+            assert_eq!(
+                (held(&pre_images, 5, 1), pre_images.shard(5).lock().expect("no panic")[&5].len()),
+                (Some(vec![1]), 1)
+            );
         }
     }
 
     #[test]
     fn both_halves_of_a_split_have_the_pasts() {
-        let pasts = Pasts::default();
-        open(&pasts, 1);
-        keep(&pasts, 5, 1, &[1, 2]);
-        pasts.divide(5, [70, 71].into_iter());
-        assert_eq!([5, 70, 71].map(|leaf| held(&pasts, leaf, 1).is_some()), [false, true, true]);
-        open(&pasts, 2);
-        keep(&pasts, 70, 2, &[3]);
-        assert_eq!((held(&pasts, 70, 2), held(&pasts, 71, 2)), (Some(vec![3]), None));
-        assert!(pasts.retain(71, 2, 8) && !pasts.retain(70, 1, 8));
-        pasts.divide(71, [71, 72].into_iter());
-        pasts.forget(71);
-        assert_eq!([71, 72].map(|leaf| held(&pasts, leaf, 1).is_some()), [false, true]);
+        let pre_images = PreImages::default();
+        open(&pre_images, 1);
+        keep(&pre_images, 5, 1, &[1, 2]);
+        pre_images.divide(5, [70, 71].into_iter());
+        assert_eq!([5, 70, 71].map(|leaf| held(&pre_images, leaf, 1).is_some()), [false, true, true]);
+        open(&pre_images, 2);
+        keep(&pre_images, 70, 2, &[3]);
+        assert_eq!((held(&pre_images, 70, 2), held(&pre_images, 71, 2)), (Some(vec![3]), None));
+        assert!(pre_images.retain(71, 2, 8) && !pre_images.retain(70, 1, 8));
+        pre_images.divide(71, [71, 72].into_iter());
+        pre_images.forget(71);
+        assert_eq!([71, 72].map(|leaf| held(&pre_images, leaf, 1).is_some()), [false, true]);
     }
 }

@@ -1,4 +1,4 @@
-//! Reads of open snapshots: a past in place of the leaf, where the leaf has changed since.
+//! Reads of open snapshots: a pre-image in place of the leaf, where the leaf has changed since.
 
 use crate::design::Design;
 use crate::index::LeafCursor;
@@ -20,9 +20,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         if !at.leaf_parent.latch().validate(at.version) {
             return None;
         }
-        // After the version: a writer that changes the leaf later makes its past under another version.
-        let payload = match self.pasts.at(at.leaf, generation) {
-            Some(past) => past.get(&self.keys, search_key),
+        // After the version: a writer that changes the leaf later makes its pre-image under another version.
+        let payload = match self.pre_images.at(at.leaf, generation) {
+            Some(pre_image) => pre_image.get(&self.keys, search_key),
             None => leaf.get(self.context(&descriptor.volatile), search_key),
         };
         let stamp = self.stamp(leaf, &descriptor.volatile);
@@ -39,24 +39,24 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     ) -> Option<()> {
         self.try_copy_leaf(root, target, 0, cursor)?;
         let version = cursor.current.leaf_version;
-        let past = self.pasts.at(version.leaf, generation);
-        // The past belongs to the leaf as it was copied: nobody has changed either since.
+        let pre_image = self.pre_images.at(version.leaf, generation);
+        // The pre-image belongs to the leaf as it was copied: nobody has changed either since.
         if !self.validates(version) {
             return None;
         }
-        let Some(past) = past else { return Some(()) };
+        let Some(pre_image) = pre_image else { return Some(()) };
         let LeafCursor { current, edge, .. } = cursor;
         let is_own = |slot| {
-            // A leaf that was split shares its pasts with the other half, which a scan meets beyond the edge.
+            // A leaf that was split shares its pre-images with the other half, which a scan meets beyond the edge.
             edge.as_ref().is_none_or(|edge| {
-                let order = self.keys.compare(slot, past.skip, K::search_key(edge));
+                let order = self.keys.compare(slot, pre_image.skip, K::search_key(edge));
                 if matches!(target, SeekTarget::Holding(_)) { order.is_lt() } else { order.is_ge() }
             })
         };
-        current.pairs.begin(past.pairs.len());
-        past.pairs.iter().filter(|slot| is_own(**slot)).for_each(|slot| current.pairs.push(*slot));
-        current.skip = past.skip;
-        current.pairs.sort(&self.keys, self.inner.search, past.skip);
+        current.pairs.begin(pre_image.pairs.len());
+        pre_image.pairs.iter().filter(|slot| is_own(**slot)).for_each(|slot| current.pairs.push(*slot));
+        current.skip = pre_image.skip;
+        current.pairs.sort(&self.keys, self.inner.search, pre_image.skip);
         Some(())
     }
 }
