@@ -90,7 +90,9 @@ fn beside_writers(bug: Bug) {
             transfer(&bare, 5);
         });
         scope.spawn(|| {
-            for _ in 0..2 {
+            // The one before stays open while the next one begins.
+            let mut older = None;
+            for _ in 0..3 {
                 let (generation, _) = bare.tree_set.begin_snapshot().expect("sound");
                 if bug == Bug::ReadsAfterClose {
                     bare.tree_set.close_snapshot(generation);
@@ -104,8 +106,14 @@ fn beside_writers(bug: Bug) {
                     assert_eq!([pairs[0], (HIGH, first[1])], [(LOW, first[0]), (HIGH, first[1])]);
                     assert!(pairs.contains(&(HIGH, first[1])) && (PAIRS - 1..=PAIRS).contains(&(pairs.len() as u64)));
                     assert_eq!(all(&bare, generation), pairs, "the snapshot has changed");
-                    bare.tree_set.close_snapshot(generation);
+                    if let Some((older, pairs)) = older.replace((generation, pairs)) {
+                        assert_eq!(all(&bare, older), pairs, "the snapshot has changed");
+                        bare.tree_set.close_snapshot(older);
+                    }
                 }
+            }
+            if let Some((older, _)) = older {
+                bare.tree_set.close_snapshot(older);
             }
         });
         scope.spawn(|| {
