@@ -1,16 +1,16 @@
 //! The pre-images of leaves: what leaves held when snapshots began.
 //!
 //! While a snapshot is open, the first change of a leaf after the snapshot began is preceded by a copy of the leaf's
-//! pairs, its *pre-image*. Pairs are two words, and records never change. So memory is bounded by the number of leaves and
-//! of open snapshots, and not by the number of writes.
+//! pairs, its *pre-image*. Pairs are two words, and records never change. So memory is bounded by the number of leaves
+//! and of open snapshots, and not by the number of writes.
 //!
-//! A pre-image is true up to a generation. A leaf's pre-images are a chain: each says what the leaf held for the open snapshots
-//! after the generation of the one before it, up to its own. For later snapshots the leaf itself is as it was. A split
-//! gives the chain to both leaves; a reader leaves out the pairs of the other one. Leaves do not merge while a snapshot
-//! is open.
+//! A pre-image is true up to a generation. A leaf's pre-images are a chain: each says what the leaf held for the open
+//! snapshots after the generation of the one before it, up to its own. For later snapshots the leaf itself is as it
+//! was. A split gives the chain to both leaves; a reader leaves out the pairs of the other one. Leaves do not merge
+//! while a snapshot is open.
 //!
-//! A payload that gives way while the latest pre-image names it is *retained*: its record is freed once no open snapshot
-//! needs it.
+//! A payload that gives way while the latest pre-image names it is *retained*: its record is freed once no open
+//! snapshot needs it.
 //!
 //! Writers come here under the latch of the leaf, and readers validate the latch afterwards, so a chain and its leaf
 //! belong together. Locks are taken in the order `changes`, one shard, `open`, `retained`.
@@ -110,7 +110,8 @@ fn is_open_within(open: &BTreeSet<u64>, after: u64, upto: u64) -> bool {
     after < upto && open.range(after + 1..=upto).next().is_some()
 }
 
-/// Removes the pre-images that no open snapshot needs. What remains is true for all open snapshots that it then stands for.
+/// Removes the pre-images that no open snapshot needs. What remains is true for all open snapshots that it then stands
+/// for.
 fn prune(chain: &mut Chain, open: &BTreeSet<u64>) {
     let mut after = 0;
     chain.retain(|pre_image| is_open_within(open, std::mem::replace(&mut after, pre_image.upto), pre_image.upto));
@@ -130,8 +131,9 @@ impl PreImages {
         })
     }
 
-    /// Closes a generation. `end_snapshots` runs if it was the last open one. Returns the payloads that no snapshot needs any
-    /// more; none if the generation is not open. O(leaves changed and payloads retained while snapshots are open).
+    /// Closes a generation. `end_snapshots` runs if it was the last open one. Returns the payloads that no snapshot
+    /// needs any more; none if the generation is not open. O(leaves changed and payloads retained while snapshots are
+    /// open).
     pub(crate) fn close(&self, generation: u64, end_snapshots: impl FnOnce()) -> Vec<u64> {
         let _changes = lock(&self.changes);
         let open = {
@@ -223,8 +225,8 @@ impl PreImages {
         true
     }
 
-    /// Gives the pre-images of a leaf to the leaves that have its range from now on. A leaf that is not among them is given
-    /// up. The writer holds the latches of all.
+    /// Gives the pre-images of a leaf to the leaves that have its range from now on. A leaf that is not among them is
+    /// given up. The writer holds the latches of all.
     pub(crate) fn divide(&self, leaf: u32, into: impl Iterator<Item = u32> + Clone) {
         // Relaxed: whoever has made a pre-image for this leaf held its latch.
         if self.chains.load(Ordering::Relaxed) == 0 {

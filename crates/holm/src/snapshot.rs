@@ -1,7 +1,7 @@
 //! Snapshots: the database as it was at one instant, for as long as a handle lives.
 //!
-//! A snapshot is a generation number in the word that writers compare. Writers that come later keep what they change in memory,
-//! and the records that give way are not reused: see `holm_tree`'s `pre_images.rs`.
+//! A snapshot is a generation number in the word that writers compare. Writers that come later keep what they change in
+//! memory, and the records that give way are not reused: see `holm_tree`'s `pre_images.rs`.
 
 use crate::engine::{Engine, Reader};
 use crate::error::{Error, Result};
