@@ -80,8 +80,9 @@ impl Catalog {
 
     /// Calls `look` with all trees, in the order of their names, while no keyspace is created or dropped.
     pub(crate) fn with_trees<T>(&self, look: impl FnOnce(Vec<Arc<KeyspaceTree>>) -> T) -> T {
-        let trees = self.read();
-        look(trees.by_name.values().cloned().collect())
+        // Not the lock of the trees: `look` may wait for operations, and these take that one while they are pinned.
+        let _numbers = self.lock();
+        look(self.trees())
     }
 
     pub(crate) fn numbered(&self, number: u32) -> Option<Arc<KeyspaceTree>> {

@@ -332,3 +332,26 @@ fn many_short_snapshots_beside_a_long_one() {
     assert!(at(&long, "s").iter().all(|pair| *pair.expect("open").1 == 0u32.to_le_bytes()));
     assert!(db.stats().snapshots.oldest_ns < Duration::from_secs(600).as_nanos() as u64);
 }
+
+/// Regression: a snapshot that waited for a check kept a lock for which a new keyspace waited, and the check waited for
+/// the new keyspace. Each thread only needs to end.
+#[test]
+fn snapshots_beside_checks_and_new_keyspaces() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    thread::scope(|scope| {
+        let db = &db;
+        scope.spawn(move || (0..2_000).for_each(|_| drop(db.snapshot().expect("open"))));
+        scope.spawn(move || (0..400).for_each(|_| assert_eq!(db.check().expect("sound").faults, Vec::<String>::new())));
+        scope.spawn(move || {
+            for round in 0..400 {
+                let name = format!("keyspace {round}");
+                db.keyspace(&name).expect("room").insert("a", "1").expect("room");
+                if round % 3 == 0 {
+                    assert!(db.drop_keyspace(&name).expect("a disk"));
+                }
+            }
+        });
+    });
+    assert_sound(&db);
+}
