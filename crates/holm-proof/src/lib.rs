@@ -5,6 +5,7 @@
 //! Designs do not write tests: every design runs the tests in [`scenarios`]. No shipped crate depends on this one.
 #![forbid(unsafe_code)]
 
+mod commits;
 mod crashes;
 pub mod cycles;
 pub mod death;
@@ -32,6 +33,7 @@ mod threads;
 mod trace;
 mod verdict;
 
+pub use commits::{IntentBug, crash_commits};
 pub use crashes::{Bounds, Choice, Crashes, Extent, Persistency, Window};
 pub use explore::{Plan, explore, trace};
 pub use fixture::{EndEpoch, TreeFixture, advance, lagging};

@@ -20,6 +20,8 @@ macro_rules! tests {
 mod canary;
 #[cfg(not(one_design))]
 mod chained;
+#[cfg(not(one_design))]
+mod commits;
 mod designs;
 #[cfg(not(one_design))]
 mod epochs;
