@@ -21,7 +21,7 @@ crate::persistent! {
         /// the commit word of each epoch. On files the last record of the log takes its place.
         pub durable: Word,
         rest_of_line: [Word; 7],
-        /// Batches in progress: the location of the intent of each, or zero. They serve recovery from the death of the
+        /// Commits in progress: where the intent of each is, or zero. They serve recovery from the death of the
         /// process only.
         pub intents: [Word; INTENTS],
         reserved: [Word; 24],
