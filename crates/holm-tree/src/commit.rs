@@ -22,10 +22,9 @@
 
 use crate::design::Design;
 use crate::index::{LeafVersion, SeekTarget, TreeRoot};
-use crate::inner::Inner as _;
 use crate::keys::Keys;
 use crate::latch::{LatchGuard, Version, order_after_label};
-use crate::leaf::{Durability as _, Leaf, Merge as _, Overflow as _, Prefetch as _, damaged};
+use crate::leaf::{Durability as _, Leaf, Merge as _, Overflow as _, damaged};
 use crate::split::SplitPoint;
 use crate::superseded::Superseded;
 use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, TreeSet};
@@ -179,16 +178,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
     ) -> Option<(LatchedLeaf<'_, D>, Option<K::Separator>)> {
         let (at, edge) = self.inner.descend::<K>(root, &SeekTarget::Holding(search_key))?;
-        let leaf = self.leaf(at.leaf)?;
-        leaf.prefetch_block();
-        let descriptor = self.descriptors.get(at.leaf)?;
-        let latch = at.latch(at.leaf, descriptor);
-        let version = latch.read()?;
-        // As in every descent. The leaf's range cannot change from here on without a change of this version.
-        if !at.leaf_parent.latch().validate(at.version) {
-            return None;
-        }
-        Some((LatchedLeaf { number: at.leaf, leaf, descriptor, held: latch.try_lock(version)? }, edge))
+        Some((self.try_take_reached(&at)?, edge))
     }
 
     /// Returns whether a leaf may lack room for its writes under this label.

@@ -63,9 +63,11 @@ impl Drop for PreImage {
     }
 }
 
-/// A payload that has given way, and the snapshots that need it: those after one generation, up to another.
+/// A payload that has given way, the bytes of its record, and the snapshots that need it: those after one generation,
+/// up to another.
 struct Retained {
     payload: u64,
+    bytes: u64,
     after: u64,
     upto: u64,
 }
@@ -163,15 +165,11 @@ impl PreImages {
             let needed = is_open_within(&open, retained.after, retained.upto);
             if !needed {
                 freed.push(retained.payload);
+                self.retained_bytes.fetch_sub(retained.bytes, Ordering::Relaxed);
             }
             needed
         });
         freed
-    }
-
-    /// Notes that the records of payloads that [`PreImages::close`] has returned are freed.
-    pub(crate) fn released(&self, bytes: u64) {
-        self.retained_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     /// Returns the bytes of all pre-images, and of the records that are retained.
@@ -221,7 +219,7 @@ impl PreImages {
             return false;
         }
         self.retained_bytes.fetch_add(bytes, Ordering::Relaxed);
-        lock(&self.retained).push(Retained { payload, after, upto: latest.upto });
+        lock(&self.retained).push(Retained { payload, bytes, after, upto: latest.upto });
         true
     }
 
@@ -328,7 +326,6 @@ mod tests {
             for at in 0..3 {
                 for payload in pre_images.close(order[at], || ()) {
                     assert!(kept.remove(&payload), "{payload} is freed twice");
-                    pre_images.released(8);
                 }
                 assert_eq!(kept, needed(&order[at + 1..]), "{order:?}, after {}", order[at]);
             }
@@ -347,7 +344,6 @@ mod tests {
             keep(&pre_images, 5, generation, &[generation]);
             assert!(pre_images.retain(5, generation, 8));
             assert_eq!(pre_images.close(generation, || ()), [generation]);
-            pre_images.released(8);
             assert_eq!(
                 (held(&pre_images, 5, 1), pre_images.shard(5).lock().expect("no panic")[&5].len()),
                 (Some(vec![1]), 1)

@@ -2,7 +2,8 @@
 
 use crate::design::Design;
 use crate::keys::Keys;
-use crate::leaf::Replaced;
+use crate::leaf::{Leaf as _, Replaced};
+use crate::pairs::Pairs;
 use crate::tree_set::{LatchedLeaf, TreeSet};
 use holm_medium::{Guard, Medium};
 
@@ -39,9 +40,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     #[inline(never)]
     fn copy_pre_image(&self, guard: &Guard<'_>, LatchedLeaf { number, leaf, descriptor, .. }: &LatchedLeaf<'_, D>) {
         self.pre_images.preserve(*number, guard.generation(), || {
-            let mut pairs = crate::pairs::Pairs::default();
+            let mut pairs = Pairs::default();
             self.leaf_pairs(leaf, &descriptor.volatile, &mut pairs);
-            (crate::leaf::Leaf::skip(*leaf), pairs.iter().copied().collect())
+            (leaf.skip(), pairs.iter().copied().collect())
         });
     }
 

@@ -8,6 +8,7 @@
 use crate::audit::Audit;
 use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
+use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design};
 use crate::get_group::GROUP;
 use crate::index::{Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
@@ -170,7 +171,13 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Latches the search key's leaf, unless another writer has it.
     #[inline(always)]
     pub(crate) fn try_take(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Option<LatchedLeaf<'_, D>> {
-        let at = self.inner.seek::<K>(root, search_key)?;
+        self.try_take_reached(&self.inner.seek::<K>(root, search_key)?)
+    }
+
+    /// Latches the leaf to which a descent has led, unless another writer has it. The leaf's range cannot change from
+    /// then on.
+    #[inline(always)]
+    pub(crate) fn try_take_reached<'a>(&'a self, at: &Reached<'a, D>) -> Option<LatchedLeaf<'a, D>> {
         let leaf = self.leaf(at.leaf)?;
         leaf.prefetch_block();
         let descriptor = self.descriptors.get(at.leaf)?;
@@ -466,10 +473,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     }
 
     fn close_snapshot(&self, generation: u64) -> Vec<u64> {
-        let freed = self.pre_images.close(generation, || self.writer.storage().clock.end_snapshots());
-        let bytes = |payload: &u64| K::extent(*payload).map_or(0, |(_, words)| u64::from(words) * 8);
-        self.pre_images.released(freed.iter().map(bytes).sum());
-        freed
+        self.pre_images.close(generation, || self.writer.storage().clock.end_snapshots())
     }
 
     fn snapshot_bytes(&self) -> (u64, u64) {

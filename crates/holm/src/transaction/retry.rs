@@ -59,30 +59,44 @@ fn pause(attempt: u32) {
     std::thread::sleep(most.mul_f64(f64::from(share) / f64::from(u32::MAX)));
 }
 
+/// Makes attempts until one has an answer, with pauses in between. After some conflicts an attempt goes alone, and is
+/// told so.
+fn retried<T, E: From<Error>>(
+    engine: &Arc<Engine>,
+    mut attempt: impl FnMut(bool) -> Result<Option<T>, E>,
+) -> Result<T, E> {
+    let _inside = Inside::enter(engine)?;
+    for number in 0..MOST_ATTEMPTS {
+        let alone = (number >= PATIENCE).then(|| engine.turnstile.go_alone());
+        if let Some(answer) = attempt(alone.is_some())? {
+            return Ok(answer);
+        }
+        drop(alone);
+        pause(number);
+    }
+    Err(Error::Conflict.into())
+}
+
 /// Runs a transaction until it commits.
 pub(crate) fn transact<T, E: From<Error>>(
     engine: &Arc<Engine>,
     mut run: impl FnMut(&Transaction) -> Result<T, E>,
 ) -> Result<T, E> {
-    let _inside = Inside::enter(engine)?;
-    for attempt in 0..MOST_ATTEMPTS {
-        let alone = (attempt >= PATIENCE).then(|| engine.turnstile.go_alone());
+    retried(engine, |is_alone| {
         let transaction = Transaction::new(engine.clone());
         let answer = run(&transaction);
         // Whatever the closure has made of the conflict.
-        if !transaction.has_conflicted() {
-            let answer = answer?;
-            let committed = if alone.is_some() { transaction.commit_now() } else { transaction.commit() };
-            match committed {
-                Ok(_) => return Ok(answer),
-                Err(Error::Conflict) => {}
-                Err(error) => return Err(error.into()),
-            }
+        if transaction.has_conflicted() {
+            return Ok(None);
         }
-        drop(alone);
-        pause(attempt);
-    }
-    Err(Error::Conflict.into())
+        let answer = answer?;
+        let committed = if is_alone { transaction.commit_now() } else { transaction.commit() };
+        match committed {
+            Ok(_) => Ok(Some(answer)),
+            Err(Error::Conflict) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    })
 }
 
 /// Runs a transaction that only reads.
@@ -90,20 +104,16 @@ pub(crate) fn read<T, E: From<Error>>(
     engine: &Arc<Engine>,
     mut run: impl FnMut(&ReadTransaction) -> Result<T, E>,
 ) -> Result<T, E> {
-    let _inside = Inside::enter(engine)?;
-    for attempt in 0..MOST_ATTEMPTS {
-        let alone = (attempt >= PATIENCE).then(|| engine.turnstile.go_alone());
+    retried(engine, |_| {
         let transaction = ReadTransaction(Transaction::new(engine.clone()));
         let answer = run(&transaction);
-        if !transaction.0.has_conflicted() {
-            let answer = answer?;
-            transaction.0.commit_now()?;
-            return Ok(answer);
+        if transaction.0.has_conflicted() {
+            return Ok(None);
         }
-        drop(alone);
-        pause(attempt);
-    }
-    Err(Error::Conflict.into())
+        let answer = answer?;
+        transaction.0.commit_now()?;
+        Ok(Some(answer))
+    })
 }
 
 /// A transaction that only reads, and sees the database as it is at one instant:

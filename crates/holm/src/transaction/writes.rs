@@ -70,11 +70,9 @@ impl Writes {
 
     /// Returns all writes in the order in which a commit takes them.
     pub(super) fn in_order(&self) -> Vec<Write<'_>> {
-        let of_one = |writes: &'_ KeyspaceWrites| -> Vec<Write<'_>> { Vec::with_capacity(writes.by_key.len()) };
-        let mut all = self.keyspaces.values().next().map_or_else(Vec::new, of_one);
-        for KeyspaceWrites { tree, by_key } in self.keyspaces.values() {
-            all.extend(by_key.iter().map(|(key, value)| Write { tree, key, value: value.as_deref() }));
-        }
-        all
+        let writes = self.keyspaces.values().flat_map(|KeyspaceWrites { tree, by_key }| {
+            by_key.iter().map(move |(key, value)| Write { tree, key, value: value.as_deref() })
+        });
+        writes.collect()
     }
 }
