@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, limit};
 use crate::keyspace_tree::KeyspaceTree;
+use crate::mark;
 use std::sync::Arc;
 
 /// One operation of a batch.
@@ -59,6 +60,7 @@ pub struct Batch {
     engine: Arc<Engine>,
     operations: Vec<Entry>,
     bytes: u64,
+    mark: Option<u64>,
     refused: Option<Error>,
 }
 
@@ -70,7 +72,7 @@ impl std::fmt::Debug for Batch {
 
 impl Batch {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        Batch { engine, operations: Vec::new(), bytes: 0, refused: None }
+        Batch { engine, operations: Vec::new(), bytes: 0, mark: None, refused: None }
     }
 
     fn push(mut self, keyspace: &Keyspace, key: &[u8], value: Option<&[u8]>) -> Self {
@@ -117,6 +119,24 @@ impl Batch {
         self.push(keyspace, key.as_ref(), None)
     }
 
+    /// Sets the database's mark with the batch: see [`Database::mark`](crate::Database::mark). The last of several
+    /// counts.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// db.batch().insert(&reefs, "north", "coral").mark(17).commit()?;
+    /// assert_eq!(db.mark()?, Some(17));
+    /// let again = db.batch().insert(&reefs, "north", "sand").mark(17).commit();
+    /// assert!(matches!(again, Err(holm::Error::Invalid { .. }))); // it was applied already
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn mark(mut self, mark: u64) -> Self {
+        self.mark = Some(mark);
+        self
+    }
+
     /// Returns the number of writes added so far.
     ///
     /// ```
@@ -132,7 +152,7 @@ impl Batch {
         self.operations.len()
     }
 
-    /// Returns whether the batch has no write. Committing an empty batch does nothing.
+    /// Returns whether the batch has no write. Committing an empty batch does nothing, except that it sets a mark.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
@@ -145,7 +165,8 @@ impl Batch {
     /// [`Strict`](crate::Durability::Strict), `NoSpace` may also follow a batch that is applied; it becomes durable
     /// once the disk has space.
     /// - [`TooLarge`](Error::TooLarge): a write or the whole batch exceeds its limit.
-    /// - [`Invalid`](Error::Invalid): a keyspace belongs to another database.
+    /// - [`Invalid`](Error::Invalid): a keyspace belongs to another database, or the mark does not rise.
+    /// - [`Conflict`](Error::Conflict): other threads have set marks all the time.
     /// - [`Dropped`](Error::Dropped): a keyspace was dropped.
     /// - [`Capacity`](Error::Capacity), [`NoSpace`](Error::NoSpace): the batch does not fit.
     /// - [`Poisoned`](Error::Poisoned): the next open applies all of the batch or nothing.
@@ -168,9 +189,6 @@ impl Batch {
         if self.bytes > MAX_COMMIT {
             return Err(Error::TooLarge { what: "a batch", found: self.bytes, limit: MAX_COMMIT });
         }
-        if self.operations.is_empty() {
-            return Ok(());
-        }
         // Stable, so of several writes to one key the last added comes last; it is the one that counts.
         let mut operations: Vec<_> = self.operations.iter().collect();
         operations.sort_by(|one, other| one.place().cmp(&other.place()));
@@ -178,8 +196,11 @@ impl Batch {
         let counts = |(entry, next): &(&&Entry, Option<&&Entry>)| next.is_none_or(|next| next.place() != entry.place());
         let writes: Vec<_> = operations.iter().zip(next).filter(counts).map(|(entry, _)| entry.as_write()).collect();
         let engine = &*self.engine;
-        commit::commit(&engine.store, &engine.intents, &writes, &mut Unconditional)?;
-        Ok(())
+        match self.mark {
+            Some(mark) => mark::commit_with(&self.engine, mark, &writes),
+            None if writes.is_empty() => Ok(()),
+            None => commit::commit(&engine.store, &engine.intents, &writes, &mut Unconditional).map(drop),
+        }
     }
 }
 

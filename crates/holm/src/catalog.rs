@@ -25,6 +25,11 @@ const MOST_KEYSPACES: u32 = 1 << 24;
 /// The longest name, in bytes.
 const MAX_NAME: usize = 255;
 
+/// Returns whether a key of the catalog is none of a keyspace's names, but a record of the store's own.
+pub(crate) fn is_reserved(name: &[u8]) -> bool {
+    name.first() == Some(&0)
+}
+
 /// The catalog's tree, and the trees by name and number.
 pub(crate) struct Catalog {
     names: Arc<KeyspaceTree>,
@@ -85,7 +90,11 @@ impl Catalog {
         look(self.trees())
     }
 
+    /// Returns the tree of a number; the catalog's own has one, too.
     pub(crate) fn numbered(&self, number: u32) -> Option<Arc<KeyspaceTree>> {
+        if number == CATALOG {
+            return Some(self.names.clone());
+        }
         self.read().by_number.get(&number).cloned()
     }
 
@@ -166,6 +175,9 @@ impl Catalog {
                     continue;
                 }
             };
+            if is_reserved(&name) {
+                continue;
+            }
             let number = number.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
             let twice = number.is_some_and(|number| trees.by_number.contains_key(&number));
             let (Ok(name), Some(number), false) = (std::str::from_utf8(&name), number, twice) else {
@@ -208,6 +220,11 @@ impl Catalog {
         if name.is_empty() || name.len() > MAX_NAME {
             let what = format!("a keyspace's name has 1 to {MAX_NAME} bytes, this one has {}", name.len());
             return Err(Error::Invalid { what });
+        }
+        if is_reserved(name.as_bytes()) {
+            return Err(Error::Invalid {
+                what: format!("a keyspace's name does not begin with a zero byte: {name:?}"),
+            });
         }
         let mut numbers = self.lock();
         if let (Some(tree), changed) = self.find(name) {

@@ -4,6 +4,7 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::intent::IntentSlots;
 use crate::keys::Records;
+use crate::mark::Marks;
 use crate::recovery::Recovery;
 use crate::snapshot::Snapshot;
 use crate::store::{Store, WritableStore};
@@ -20,6 +21,7 @@ pub(crate) struct Engine {
     pub(crate) recovery: Recovery,
     pub(crate) intents: IntentSlots,
     pub(crate) turnstile: Turnstile,
+    pub(crate) marks: Marks,
     /// Dropped last: its drop shrinks and unlocks the files.
     pub(crate) session: Session,
 }

@@ -151,6 +151,7 @@ mod iter;
 mod keys;
 mod keyspace;
 mod keyspace_tree;
+mod mark;
 mod opening;
 mod operation;
 mod options;

@@ -6,6 +6,7 @@ use crate::engine::{ReadOnlyEngine, Reader};
 use crate::error::Result;
 use crate::iter::Iter;
 use crate::keyspace_tree::KeyspaceTree;
+use crate::mark;
 use crate::record;
 use crate::recovery::Recovery;
 use crate::slice::Slice;
@@ -111,6 +112,23 @@ impl ReadOnlyDatabase {
     /// ```
     pub fn keyspaces(&self) -> Result<Vec<String>> {
         self.engine.catalog.keyspace_names(&self.engine.store)
+    }
+
+    /// Returns the mark: see [`Database::mark`](crate::Database::mark).
+    ///
+    /// # Errors
+    /// As [`ReadOnlyKeyspace::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.batch().mark(7).commit()?;
+    /// let db = holm::Database::open_read_only(&path)?;
+    /// assert_eq!(db.mark()?, Some(7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn mark(&self) -> Result<Option<u64>> {
+        mark::read(&self.engine.store, &self.engine.catalog)
     }
 
     /// Returns what opening found: a clean shutdown, and any damage.

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::iter::Iter;
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
+use crate::mark::{self, MARK};
 use crate::record;
 use crate::slice::Slice;
 use crate::store::{Store, WritableStore};
@@ -172,6 +173,40 @@ impl Snapshot {
         self.0.generation.epoch
     }
 
+    /// Returns the mark as it was: see [`Database::mark`](crate::Database::mark).
+    ///
+    /// # Errors
+    /// [`Ended`](Error::Ended), and otherwise as [`Keyspace::get`](crate::Keyspace::get).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// db.batch().mark(7).commit()?;
+    /// let snapshot = db.snapshot()?;
+    /// db.batch().mark(8).commit()?;
+    /// assert_eq!((snapshot.mark()?, db.mark()?), (Some(7), Some(8)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn mark(&self) -> Result<Option<u64>> {
+        let value = self.get(self.0.engine.catalog.own(), MARK)?;
+        value.map(|value| mark::decode(self.store(), &value)).transpose()
+    }
+
+    fn get(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<Option<Slice>> {
+        let (store, key) = (self.store(), SearchKey::new(key));
+        loop {
+            let lookup = store.index.get_at(&tree.root, self.0.generation.number, key);
+            let copy = |payload| record::copy_value(store.storage.image(), payload).ok_or(payload);
+            let version = lookup.payload.map(|_| lookup.leaf_version);
+            let copied = store.copied(tree, version, || lookup.payload.map(copy).transpose());
+            // First of all: the record of a snapshot that has ended may belong to another key by now.
+            self.check_not_ended()?;
+            if let Some(value) = copied? {
+                return value.map_err(|payload| store.no_record(payload));
+            }
+        }
+    }
+
     /// Returns a keyspace as it was; `None` if it did not exist.
     pub fn keyspace(&self, name: &str) -> Option<SnapshotKeyspace> {
         let tree = self.0.trees.iter().find(|tree| tree.name == name)?.clone();
@@ -231,18 +266,7 @@ impl SnapshotKeyspace {
     /// # Errors
     /// See above.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        let (store, key) = (self.snapshot.store(), SearchKey::new(key.as_ref()));
-        loop {
-            let lookup = store.index.get_at(&self.tree.root, self.snapshot.0.generation.number, key);
-            let copy = |payload| record::copy_value(store.storage.image(), payload).ok_or(payload);
-            let version = lookup.payload.map(|_| lookup.leaf_version);
-            let copied = store.copied(&self.tree, version, || lookup.payload.map(copy).transpose());
-            // First of all: the record of a snapshot that has ended may belong to another key by now.
-            self.snapshot.check_not_ended()?;
-            if let Some(value) = copied? {
-                return value.map_err(|payload| store.no_record(payload));
-            }
-        }
+        self.snapshot.get(&self.tree, key.as_ref())
     }
 
     /// Returns whether a key was present.

@@ -16,12 +16,13 @@ pub use retry::ReadTransaction;
 pub(crate) use retry::{read, transact};
 pub(crate) use turnstile::Turnstile;
 
-use crate::commit;
+use crate::commit::{self, Write};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::iter::of_prefix;
 use crate::keyspace::{Keyspace, limit};
 use crate::keyspace_tree::KeyspaceTree;
+use crate::mark::{self, MARK};
 use crate::slice::Slice;
 use crate::store::Store;
 use holm_medium::Epoch;
@@ -73,6 +74,8 @@ pub struct Transaction {
 struct State {
     reads: Reads,
     writes: Writes,
+    /// The mark that it sets.
+    marks: Option<u64>,
     /// It has conflicted, so nothing more that it reads would belong together.
     conflicted: bool,
 }
@@ -151,7 +154,10 @@ impl Transaction {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get(&self, from: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        let (tree, key) = (self.tree(from)?, key.as_ref());
+        self.get_from(self.tree(from)?, key.as_ref())
+    }
+
+    fn get_from(&self, tree: &Arc<KeyspaceTree>, key: &[u8]) -> Result<Option<Slice>> {
         self.with_state(|state| {
             if let Some(own) = state.writes.get(tree, key) {
                 tree.check_not_dropped()?;
@@ -286,6 +292,35 @@ impl Transaction {
         self.iter(of)?.next_back().transpose()
     }
 
+    /// Sets the database's mark when the transaction commits: see [`Database::mark`](crate::Database::mark).
+    ///
+    /// # Errors
+    /// [`Invalid`](Error::Invalid): the mark is not above the present one. Otherwise as [`Transaction::get`] and
+    /// [`Transaction::insert`]; transactions and batches that set marks at the same time conflict.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// let transaction = db.begin();
+    /// transaction.insert(&reefs, "north", "coral")?;
+    /// transaction.mark(17)?; // the command's position in a replicated log
+    /// transaction.commit()?;
+    /// assert_eq!(db.mark()?, Some(17));
+    /// assert!(matches!(db.begin().mark(17), Err(holm::Error::Invalid { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn mark(&self, mark: u64) -> Result<()> {
+        let own = self.engine.catalog.own();
+        let present = self.get_from(own, MARK)?.map(|value| mark::decode(self.store(), &value)).transpose()?;
+        mark::check_rises(present, mark)?;
+        self.with_state(|state| {
+            state.writes.set(own, MARK, Some(&mark.to_le_bytes()))?;
+            state.marks = Some(mark);
+            Ok(())
+        })
+    }
+
     /// Makes all writes visible at one instant, at which all that was read is still so. Returns when they are as
     /// durable as the database's [`Durability`](crate::Durability) promises.
     ///
@@ -315,19 +350,27 @@ impl Transaction {
 
     /// The same without a look at the turnstile.
     fn commit_now(self) -> Result<Receipt> {
+        self.commit_with(&[])
+    }
+
+    /// Commits this transaction together with further writes, which come after its own in the order of commits.
+    pub(crate) fn commit_with(self, further: &[Write<'_>]) -> Result<Receipt> {
         let engine = self.engine.clone();
-        let State { reads, writes, conflicted } = &mut *self.state.borrow_mut();
+        let State { reads, writes, marks, conflicted } = &mut *self.state.borrow_mut();
         if *conflicted {
             return Err(Error::Conflict);
         }
-        let epoch = if writes.is_empty() {
+        let mut in_order = writes.in_order();
+        in_order.extend_from_slice(further);
+        let epoch = if in_order.is_empty() {
             // It took effect when all that was read last stood together.
             engine.store.wait_stable(reads.stamp())?;
             reads.stamp()
         } else {
             let on = &mut CommittedReads { reads, store: &engine.store };
-            commit::commit(&engine.store, &engine.intents, &writes.in_order(), on)?.ok_or(Error::Conflict)?
+            commit::commit(&engine.store, &engine.intents, &in_order, on)?.ok_or(Error::Conflict)?
         };
+        marks.iter().for_each(|mark| engine.marks.note(&engine.store, epoch, *mark));
         Ok(Receipt { engine, epoch })
     }
 }

@@ -5,6 +5,7 @@ use crate::catalog::Catalog;
 use crate::engine::{Engine, Session};
 use crate::error::{Error, Result};
 use crate::intent::{self, IntentSlots};
+use crate::mark::{self, Marks};
 use crate::options::Builder;
 use crate::recovery::Recovery;
 use crate::store::WritableStore;
@@ -86,12 +87,14 @@ impl Running {
     pub(super) fn tidy_catalog(self) -> Result<Engine> {
         let Running { store, catalog, orphans, recovery, session } = self;
         catalog.tidy(&store, &orphans)?;
+        let marks = Marks::opened_at(mark::read(&store, &catalog)?);
         Ok(Engine {
             store,
             catalog,
             recovery,
             intents: IntentSlots::default(),
             turnstile: Turnstile::default(),
+            marks,
             session,
         })
     }

@@ -29,10 +29,6 @@ fn bytes_of(key: &[u8], value: Option<&[u8]>) -> u64 {
 }
 
 impl Writes {
-    pub(super) fn is_empty(&self) -> bool {
-        self.keyspaces.is_empty()
-    }
-
     /// Notes a write; it replaces an earlier one of the same key.
     ///
     /// # Errors

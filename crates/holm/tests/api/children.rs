@@ -115,6 +115,23 @@ fn the_other_process() {
             (26..=40).for_each(count);
             say("40");
         }
+        "mark" => {
+            let db = tools::builder().durability(Durability::OnSync).open(path).expect("nobody else");
+            let spaces = ["s", "t"].map(|name| db.keyspace(name).expect("a name"));
+            let (begun, hear) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                for mark in 1..=u64::MAX {
+                    let count = mark.to_le_bytes();
+                    let batch = db.batch().insert(&spaces[0], "count", count).insert(&spaces[1], count, "");
+                    batch.mark(mark).commit().expect("room");
+                    if mark == 200 {
+                        begun.send(()).expect("the main thread");
+                    }
+                }
+            });
+            hear.recv().expect("a writer");
+            say("marking");
+        }
         other => panic!("no part named {other}"),
     }
 }

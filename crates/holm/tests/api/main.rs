@@ -23,6 +23,7 @@ mod handles;
 mod hermitage;
 mod histories;
 mod limits;
+mod marks;
 mod model;
 mod over_designs;
 mod read_only;
