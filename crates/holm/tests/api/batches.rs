@@ -3,7 +3,7 @@
 use crate::families;
 use crate::tools::{self, Chance, assert_sound, copy, relaxed};
 use crate::twin::{Map, value};
-use holm::{Durability, Error};
+use holm::{Database, Durability, Error};
 
 #[test]
 fn batches_over_several_keyspaces() {
@@ -152,5 +152,29 @@ fn a_copy_of_the_files_holds_whole_batches() {
     let all: Vec<_> = expected.iter().collect();
     for space in [one, two] {
         crate::twin::walk(space.iter(), &all, &mut Chance::new(1));
+    }
+}
+
+/// Many writes of a batch fall into one full leaf, at any place among its pairs.
+#[test]
+fn a_batch_finds_room_at_either_end_of_a_leaf() {
+    for design in ["buffered", "holm"] {
+        let folder = tools::folder();
+        let db = Database::builder().design(design).durability(Durability::OnSync).open(folder.path()).expect("new");
+        for (name, from) in [("low", 0u32), ("middle", 2_200), ("high", 4_250), ("beyond", 4_500)] {
+            for (pairs, count) in [(12, 60), (44, 16), (44, 30), (56, 60), (300, 200)] {
+                let space = db.keyspace(&format!("{name} {pairs} {count}")).expect("a name");
+                (0..pairs).for_each(|key: u32| space.insert((key * 100).to_be_bytes(), "before").expect("room"));
+                let mut batch = db.batch();
+                for key in from..from + count {
+                    batch =
+                        batch.insert(&space, key.to_be_bytes(), "batch").remove(&space, (key + 1_000).to_be_bytes());
+                }
+                batch.commit().expect("room in any leaf");
+                let put = |key: u32| space.get(key.to_be_bytes()).expect("sound").as_deref() == Some(b"batch");
+                assert!((from..from + count).all(put), "{design}, {name}, {pairs}, {count}");
+            }
+        }
+        assert_sound(&db);
     }
 }

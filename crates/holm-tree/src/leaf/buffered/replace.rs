@@ -234,7 +234,12 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         if halves.1.is_empty() {
             return self.begin_after::<M, K>(handle, own, right, range, separator.clone());
         }
-        self.replace_by_two(context, &request, halves, separator.clone()).unwrap_or(Split::new(own, None))
+        match self.replace_by_two(context, &request, halves, separator.clone()) {
+            Some(split) => split,
+            // The separator leaves more pairs on one side than fresh blocks can take. Halves fit, and a later split
+            // comes to the separator.
+            None => self.make_room(context, request),
+        }
     }
 
     /// Begins an empty leaf after this one, which keeps all its pairs. There is no commit, because nothing changed:
