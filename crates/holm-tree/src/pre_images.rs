@@ -17,6 +17,7 @@
 
 use crate::keys::{Keys, Slot};
 use crate::sync::Mutex;
+use holm_medium::Epoch;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -28,32 +29,40 @@ fn lock<T>(mutex: &Mutex<T>) -> impl std::ops::DerefMut<Target = T> + '_ {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a leaf held.
-pub(crate) struct PreImage {
-    /// The last generation of snapshots for which this is true.
-    upto: u64,
+/// What a leaf held, and since when.
+pub(crate) struct PreImageContents {
     /// Bytes that heads leave out.
     pub(crate) skip: usize,
     /// In any order.
     pub(crate) pairs: Box<[Slot]>,
+    /// The epoch of the leaf's last change before.
+    pub(crate) stamp: Epoch,
+}
+
+/// What a leaf held for some snapshots.
+pub(crate) struct PreImage {
+    /// The last generation of snapshots for which this is true.
+    upto: u64,
+    /// What the leaf held.
+    pub(crate) contents: PreImageContents,
     /// The bytes of all pre-images.
     bytes: Arc<AtomicU64>,
 }
 
 impl PreImage {
     fn size(&self) -> u64 {
-        (size_of::<Self>() + size_of_val(&*self.pairs)) as u64
+        (size_of::<Self>() + size_of_val(&*self.contents.pairs)) as u64
     }
 
     /// Returns the payload of a key.
     pub(crate) fn get<K: Keys>(&self, keys: &K, search_key: K::SearchKey<'_>) -> Option<u64> {
-        let head = K::head(search_key, self.skip);
-        let mut alike = self.pairs.iter().filter(|slot| slot.head == head);
+        let head = K::head(search_key, self.contents.skip);
+        let mut alike = self.contents.pairs.iter().filter(|slot| slot.head == head);
         alike.find(|slot| keys.is(**slot, search_key)).map(|slot| slot.payload)
     }
 
     fn names(&self, payload: u64) -> bool {
-        self.pairs.iter().any(|slot| slot.payload == payload)
+        self.contents.pairs.iter().any(|slot| slot.payload == payload)
     }
 }
 
@@ -178,17 +187,15 @@ impl PreImages {
     }
 
     /// Keeps what a leaf holds, before a writer of this generation changes it: the writer does not belong to the
-    /// snapshots up to that generation. `copy` returns the bytes that heads leave out, and the pairs. The writer holds
-    /// the leaf's latch.
-    pub(crate) fn preserve(&self, leaf: u32, generation: u64, copy: impl FnOnce() -> (usize, Box<[Slot]>)) {
+    /// snapshots up to that generation. The writer holds the leaf's latch.
+    pub(crate) fn preserve(&self, leaf: u32, generation: u64, copy: impl FnOnce() -> PreImageContents) {
         let upto = generation.min(self.newest_open.load(Ordering::SeqCst));
         let mut chains = lock(self.shard(leaf));
         let chain = chains.get_mut(&leaf);
         if upto == 0 || chain.as_ref().and_then(|chain| chain.last()).is_some_and(|pre_image| pre_image.upto >= upto) {
             return;
         }
-        let (skip, pairs) = copy();
-        let pre_image = PreImage { upto, skip, pairs, bytes: self.pre_image_bytes.clone() };
+        let pre_image = PreImage { upto, contents: copy(), bytes: self.pre_image_bytes.clone() };
         self.pre_image_bytes.fetch_add(pre_image.size(), Ordering::Relaxed);
         let pre_image = Arc::new(pre_image);
         match chain {
@@ -267,11 +274,14 @@ mod tests {
     }
 
     fn keep(pre_images: &PreImages, leaf: u32, generation: u64, payloads: &[u64]) {
-        pre_images.preserve(leaf, generation, || (0, payloads.iter().map(|payload| pair(*payload)).collect()));
+        let pairs = payloads.iter().map(|payload| pair(*payload)).collect();
+        pre_images.preserve(leaf, generation, || PreImageContents { skip: 0, pairs, stamp: 0 });
     }
 
     fn held(pre_images: &PreImages, leaf: u32, generation: u64) -> Option<Vec<u64>> {
-        pre_images.at(leaf, generation).map(|pre_image| pre_image.pairs.iter().map(|slot| slot.payload).collect())
+        pre_images
+            .at(leaf, generation)
+            .map(|pre_image| pre_image.contents.pairs.iter().map(|slot| slot.payload).collect())
     }
 
     #[test]

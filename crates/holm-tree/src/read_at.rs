@@ -45,18 +45,23 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             return None;
         }
         let Some(pre_image) = pre_image else { return Some(()) };
+        let contents = &pre_image.contents;
         let LeafCursor { current, edge, .. } = cursor;
+        // A leaf that was split shares its pre-images with the other half, which a scan meets beyond the edge. An edge
+        // without the prefix that heads leave out is an end of the range that the leaf had then: no pair is beyond it,
+        // and heads cannot be compared with it.
+        let any = contents.pairs.first().and_then(|slot| self.keys.key(*slot));
+        let edge = edge.as_ref().filter(|edge| any.as_ref().is_some_and(|key| K::shares(key, edge, contents.skip)));
         let is_own = |slot| {
-            // A leaf that was split shares its pre-images with the other half, which a scan meets beyond the edge.
-            edge.as_ref().is_none_or(|edge| {
-                let order = self.keys.compare(slot, pre_image.skip, K::search_key(edge));
+            edge.is_none_or(|edge| {
+                let order = self.keys.compare(slot, contents.skip, K::search_key(edge));
                 if matches!(target, SeekTarget::Holding(_)) { order.is_lt() } else { order.is_ge() }
             })
         };
-        current.pairs.begin(pre_image.pairs.len());
-        pre_image.pairs.iter().filter(|slot| is_own(**slot)).for_each(|slot| current.pairs.push(*slot));
-        current.skip = pre_image.skip;
-        current.pairs.sort(&self.keys, self.inner.search, pre_image.skip);
+        current.pairs.begin(contents.pairs.len());
+        contents.pairs.iter().filter(|slot| is_own(**slot)).for_each(|slot| current.pairs.push(*slot));
+        (current.skip, current.stamp) = (contents.skip, contents.stamp);
+        current.pairs.sort(&self.keys, self.inner.search, contents.skip);
         Some(())
     }
 }

@@ -4,6 +4,7 @@ use crate::design::Design;
 use crate::keys::Keys;
 use crate::leaf::{Leaf as _, Replaced};
 use crate::pairs::Pairs;
+use crate::pre_images::PreImageContents;
 use crate::tree_set::{LatchedLeaf, TreeSet};
 use holm_medium::{Guard, Medium};
 
@@ -42,7 +43,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         self.pre_images.preserve(*number, guard.generation(), || {
             let mut pairs = Pairs::default();
             self.leaf_pairs(leaf, &descriptor.volatile, &mut pairs);
-            (leaf.skip(), pairs.iter().copied().collect())
+            PreImageContents {
+                skip: leaf.skip(),
+                pairs: pairs.iter().copied().collect(),
+                stamp: self.stamp(leaf, &descriptor.volatile),
+            }
         });
     }
 
