@@ -7,9 +7,9 @@ use crate::keys::Records;
 use crate::mark::Marks;
 use crate::recovery::Recovery;
 use crate::snapshot::Snapshot;
-use crate::store::{Store, WritableStore};
+use crate::store::{Files, Store, WritableStore};
 use crate::transaction::Turnstile;
-use holm_medium::vfs::{How, Vfs};
+use holm_medium::vfs::How;
 use holm_medium::{Background, ReadOnlyLock};
 use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,6 +22,8 @@ pub(crate) struct Engine {
     pub(crate) intents: IntentSlots,
     pub(crate) turnstile: Turnstile,
     pub(crate) marks: Marks,
+    /// Held while an incremental backup is applied.
+    pub(crate) increments: Mutex<()>,
     /// Dropped last: its drop shrinks and unlocks the files.
     pub(crate) session: Session,
 }
@@ -81,7 +83,6 @@ pub(crate) struct ReadOnlyEngine {
     pub(crate) store: Store,
     pub(crate) catalog: Catalog,
     pub(crate) recovery: Recovery,
-    pub(crate) vfs: Arc<dyn Vfs>,
     /// Kept for the shared lock on the superblock's file, which keeps writers out.
     pub(crate) _lock: ReadOnlyLock,
 }
@@ -93,8 +94,9 @@ impl ReadOnlyEngine {
 
     /// Returns the bytes that the database's files occupy. A file that cannot be opened counts 0.
     pub(crate) fn disk_bytes(&self) -> u64 {
-        let bytes = |name: String| self.vfs.open(&self.store.path.join(name), How::READ).ok()?.disk_bytes().ok();
-        self.vfs.list(&self.store.path).into_iter().flatten().filter_map(bytes).sum()
+        let Some(Files { vfs, .. }) = &self.store.files else { return 0 };
+        let bytes = |name: String| vfs.open(&self.store.path.join(name), How::READ).ok()?.disk_bytes().ok();
+        vfs.list(&self.store.path).into_iter().flatten().filter_map(bytes).sum()
     }
 }
 
@@ -180,7 +182,11 @@ impl LeafSource for Reader {
         cursor: &mut LeafCursor<Records>,
     ) {
         match self {
-            Reader::Snapshot(snapshot) => snapshot.copy_leaf(root, target, cursor),
+            Reader::Snapshot(snapshot) => {
+                snapshot.copy_leaf(root, target, cursor);
+                // The snapshot itself has waited.
+                cursor.forget_stamp();
+            }
             Reader::Writable(_) | Reader::ReadOnly(_) => self.store().copy_leaf(root, target, wanted, cursor),
         }
     }

@@ -22,6 +22,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// |---|---|
 /// | begin the transaction anew | `Conflict` |
 /// | take another snapshot | `Ended` |
+/// | apply the backup that comes next, or restore a whole one | `WrongBase` |
 /// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Overflow`, `Unsupported`, `Geometry`, `Dropped` |
 /// | open for writing | `ReadOnly` |
 /// | make room, then call again | `NoSpace`; after `Capacity`, open with a larger one |
@@ -194,6 +195,14 @@ pub enum Error {
     /// The snapshot has ended, because open snapshots kept more than
     /// [`Builder::snapshot_bytes`](crate::Builder::snapshot_bytes). A new one can be taken.
     Ended,
+    /// An incremental backup does not continue the state that the database stands at.
+    #[non_exhaustive]
+    WrongBase {
+        /// What the database is.
+        found: String,
+        /// What the backup needs.
+        expected: String,
+    },
     /// The keyspace of this handle has been dropped.
     Dropped {
         /// Its name.
@@ -220,7 +229,7 @@ impl Error {
         }
     }
 
-    fn io(operation: &'static str, path: PathBuf, source: Arc<io::Error>) -> Self {
+    pub(crate) fn io(operation: &'static str, path: PathBuf, source: Arc<io::Error>) -> Self {
         Error::Io { operation, path, kind: source.kind(), source }
     }
 }
@@ -294,6 +303,9 @@ impl fmt::Display for Error {
             Error::Overflow { found, by } => write!(f, "{found} + {by} does not fit into 64 bits"),
             Error::Conflict => f.write_str("another thread changed what the transaction had read"),
             Error::Ended => f.write_str("the snapshot has ended: open snapshots kept more than their limit"),
+            Error::WrongBase { found, expected } => {
+                write!(f, "the backup does not continue this database: found {found}, expected {expected}")
+            }
             Error::Dropped { keyspace } => write!(f, "the keyspace {keyspace:?} has been dropped"),
         }
     }

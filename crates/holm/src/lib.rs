@@ -136,6 +136,7 @@
 #![deny(missing_docs)]
 
 mod atomic;
+mod backup;
 mod batch;
 mod catalog;
 mod check;
@@ -167,6 +168,7 @@ mod transaction;
 mod update;
 
 pub use atomic::CompareAndSwapError;
+pub use backup::{BackupInfo, verify_backup};
 pub use batch::Batch;
 pub use check::Report;
 pub use database::Database;

@@ -20,6 +20,8 @@
 //!                   Engine                      ReadOnlyEngine
 //! ```
 //!
+//! Before the caller sees an engine for writing, [`backup::complete`] applies a backup that was being applied.
+//!
 //! A state owns exactly what exists by then, and offers only the next step. No step can be left out or done twice, and
 //! an [`Engine`] exists only once every step is done. A new step of opening is one function of one state. If a step
 //! fails, its state is dropped: files are unlocked, and no state marks the database as closed.
@@ -32,6 +34,7 @@ mod request;
 #[cfg(test)]
 mod tests;
 
+use crate::backup;
 use crate::durability::Durability;
 use crate::engine::{Engine, ReadOnlyEngine};
 use crate::error::Result;
@@ -54,10 +57,11 @@ pub(crate) fn open(path: &Path, builder: Builder) -> Result<Arc<Engine>> {
         Err(lost) => request.open()?.explained_by(&lost).rebuild()?.map_err(|lost| lost.into_error())?,
     };
     let running = rebuilt.resume_clock()?.read_catalog()?.complete_commits()?.start_threads()?;
-    let engine = running.tidy_catalog()?;
+    let engine = Arc::new(running.tidy_catalog()?);
+    backup::complete(&engine)?;
     engine.recovery.damaged.iter().for_each(|damage| log::warn!("holm: {}: {damage}", path.display()));
     log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
-    Ok(Arc::new(engine))
+    Ok(engine)
 }
 
 /// Opens a cleanly closed database for reading.

@@ -213,6 +213,15 @@ impl<H> Operation<'_, H> {
         finished
     }
 
+    /// Finishes without waiting for durability, whatever the mode: the caller ends with an operation that does.
+    pub(crate) fn finish_later(self) {
+        let (store, beside_snapshots) = (self.store, self.guard.has_snapshots());
+        drop(self);
+        if beside_snapshots {
+            store.limit_snapshots();
+        }
+    }
+
     /// Finishes durably in every mode: when this returns, the operation and all before it survive a power cut.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ReadOnlyDatabase {
-    engine: Arc<ReadOnlyEngine>,
+    pub(crate) engine: Arc<ReadOnlyEngine>,
 }
 
 /// A keyspace of a [`ReadOnlyDatabase`]: the reading half of [`Keyspace`](crate::Keyspace).

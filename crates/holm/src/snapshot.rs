@@ -154,6 +154,15 @@ impl Snapshot {
         Ok(snapshot)
     }
 
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.0.engine
+    }
+
+    /// The keyspaces at its instant, in the order of their names.
+    pub(crate) fn trees(&self) -> &[Arc<KeyspaceTree>] {
+        &self.0.trees
+    }
+
     pub(crate) fn store(&self) -> &Store {
         &self.0.engine.store
     }
@@ -164,8 +173,6 @@ impl Snapshot {
 
     pub(crate) fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, Records>, cursor: &mut LeafCursor<Records>) {
         self.store().index.copy_leaf_at(root, self.0.generation.number, target, cursor);
-        // The snapshot itself has waited.
-        cursor.forget_stamp();
     }
 
     /// Returns the epoch in which the snapshot was taken. Everything in it is durable once this epoch is.

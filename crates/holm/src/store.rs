@@ -6,6 +6,7 @@
 use crate::durability::Durability;
 use crate::keys::Records;
 use crate::snapshot::{DEFAULT_SNAPSHOT_BYTES, Snapshots};
+use holm_medium::vfs::Vfs;
 use holm_medium::{Clock, Medium, Persistence, StorageOps, Writer};
 use holm_search::Search;
 use holm_tree::{Entry, Index};
@@ -23,6 +24,16 @@ pub(crate) struct Store {
     pub(crate) durability: Durability,
     pub(crate) persistence: Persistence,
     pub(crate) snapshots: Snapshots,
+    /// `None` over a medium without files.
+    pub(crate) files: Option<Files>,
+}
+
+/// The files of a store.
+pub(crate) struct Files {
+    /// Drawn when the database was created.
+    pub(crate) uuid: [u8; 16],
+    /// The file system that they are on.
+    pub(crate) vfs: Arc<dyn Vfs>,
 }
 
 impl Store {
@@ -68,6 +79,7 @@ impl WritableStore {
             path: path.into(),
             durability: Durability::OnSync,
             snapshots: Snapshots::limited_to(DEFAULT_SNAPSHOT_BYTES),
+            files: None,
             persistence: if design.capabilities.per_epoch { Persistence::PerEpoch } else { Persistence::PerOperation },
         })
     }
@@ -75,6 +87,12 @@ impl WritableStore {
     /// Sets what operations wait for from now on.
     pub(crate) fn promise(&mut self, durability: Durability) {
         self.0.durability = durability;
+    }
+
+    /// States which files the store is in.
+    pub(crate) fn with_files(mut self, uuid: [u8; 16], vfs: &Arc<dyn Vfs>) -> Self {
+        self.0.files = Some(Files { uuid, vfs: vfs.clone() });
+        self
     }
 
     /// Sets how many bytes open snapshots may keep.

@@ -13,6 +13,7 @@ use crate::transaction::Turnstile;
 use holm_medium::{Background, Epoch, Persistence};
 use holm_tree::TreeRoot;
 use std::path::Path;
+use std::sync::Mutex;
 
 /// A database whose keyspaces have their trees. `S` is what the kind of opening adds.
 pub(super) struct Named<S> {
@@ -95,6 +96,7 @@ impl Running {
             intents: IntentSlots::default(),
             turnstile: Turnstile::default(),
             marks,
+            increments: Mutex::default(),
             session,
         })
     }

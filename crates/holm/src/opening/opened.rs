@@ -44,10 +44,12 @@ impl<'a, 'b> Opened<'a, 'b> {
     ) -> Result<Self> {
         let (recovery, logged) = (opened.recovery.clone(), opened.logged.take());
         let recovery_point = if opened.is_cut() { RecoveryPoint::At(recovery.epoch) } else { RecoveryPoint::Visible };
+        let uuid = opened.superblock().uuid;
         let (medium, state) = opened.into_parts();
         let writer = Arc::new(Storage::open(medium, recovery.epoch + 1)?);
         let storage = writer.storage().clone();
         let store = WritableStore::new(writer, design, request.path, Damage::Refused);
+        let store = store.with_files(uuid, &request.builder.vfs);
         Ok(Opened { request, store, storage, state, recovery, recovery_point, logged })
     }
 

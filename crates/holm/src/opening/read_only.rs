@@ -6,10 +6,8 @@ use crate::engine::ReadOnlyEngine;
 use crate::error::Result;
 use crate::recovery::Recovery;
 use crate::store::WritableStore;
-use holm_medium::vfs::Vfs;
 use holm_medium::{Epoch, ReadOnlyLock};
 use holm_tree::leaf::RecoveryPoint;
-use std::sync::Arc;
 
 /// A cleanly closed database whose files are open under a shared lock, and whose leaves are still to be read.
 pub(super) struct ClosedFiles {
@@ -17,22 +15,20 @@ pub(super) struct ClosedFiles {
     /// The epoch after the last logged one.
     pub(super) active: Epoch,
     pub(super) recovery: Recovery,
-    pub(super) vfs: Arc<dyn Vfs>,
     pub(super) lock: ReadOnlyLock,
 }
 
-/// For reading: the lock, and the file system that it is on.
+/// For reading: the lock.
 pub(super) struct ToRead {
-    vfs: Arc<dyn Vfs>,
     lock: ReadOnlyLock,
 }
 
 impl ClosedFiles {
     /// Builds the trees from the leaves.
     pub(super) fn rebuild(self, threads: usize) -> Result<Unnamed<ToRead>> {
-        let ClosedFiles { store, active, recovery, vfs, lock } = self;
+        let ClosedFiles { store, active, recovery, lock } = self;
         let rebuilt = store.index.rebuild(RecoveryPoint::Visible, active, threads)?;
-        Ok(Unnamed::new(store, rebuilt.roots, recovery, ToRead { vfs, lock }))
+        Ok(Unnamed::new(store, rebuilt.roots, recovery, ToRead { lock }))
     }
 }
 
@@ -49,7 +45,7 @@ impl Unnamed<ToRead> {
 impl Named<ToRead> {
     /// Gives up the right to change the store, which only the empty trees of the catalog needed.
     pub(super) fn finish(self) -> ReadOnlyEngine {
-        let Named { store, catalog, recovery, kind: ToRead { vfs, lock }, .. } = self;
-        ReadOnlyEngine { store: store.into_read_only(), catalog, recovery, vfs, _lock: lock }
+        let Named { store, catalog, recovery, kind: ToRead { lock }, .. } = self;
+        ReadOnlyEngine { store: store.into_read_only(), catalog, recovery, _lock: lock }
     }
 }

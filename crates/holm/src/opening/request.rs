@@ -2,6 +2,7 @@
 
 use super::opened::Opened;
 use super::read_only::ClosedFiles;
+use crate::backup;
 use crate::designs;
 use crate::durability::ImageMode;
 use crate::error::{Error, Result};
@@ -73,7 +74,7 @@ pub(super) fn open_read_only(path: &Path, builder: &Builder) -> Result<ClosedFil
     let opened = holm_medium::open_read_only(builder.vfs.clone(), path, &geometry_of(&design), &options);
     let opened = opened.map_err(opening)?;
     debug_assert_eq!(opened.superblock().state, State::Clean);
-    let recovery = opened.recovery.clone();
+    let (recovery, uuid) = (opened.recovery.clone(), opened.superblock().uuid);
     let (medium, opened_state) = opened.into_parts();
     let active = recovery.epoch + 1;
     let writer = Arc::new(Storage::open_read_only(medium, active)?);
@@ -81,9 +82,13 @@ pub(super) fn open_read_only(path: &Path, builder: &Builder) -> Result<ClosedFil
         // Only an open for writing applies the rest of the batch; until then a reader would see a part of it.
         return Err(MediumError::NotClean { path: path.into() }.into());
     }
-    let store = WritableStore::new(writer, &design, path, Damage::Tolerated);
+    if backup::is_staged(&*builder.vfs, path)? {
+        // Only an open for writing completes it.
+        return Err(MediumError::NotClean { path: path.into() }.into());
+    }
+    let store = WritableStore::new(writer, &design, path, Damage::Tolerated).with_files(uuid, &builder.vfs);
     let lock = opened_state.into_read_only_lock();
-    Ok(ClosedFiles { store, active, recovery: recovery.into(), vfs: builder.vfs.clone(), lock })
+    Ok(ClosedFiles { store, active, recovery: recovery.into(), lock })
 }
 
 /// The geometry that the superblock has for this design.

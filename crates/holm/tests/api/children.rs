@@ -132,6 +132,43 @@ fn the_other_process() {
             hear.recv().expect("a writer");
             say("marking");
         }
+        "apply" => {
+            let path = Path::new(&path);
+            let db = tools::relaxed(&path.join("copy"));
+            let (begun, hear) = std::sync::mpsc::channel();
+            let streams = path.join("streams");
+            std::thread::spawn(move || {
+                for number in 1.. {
+                    let Ok(mut stream) = std::fs::File::open(streams.join(number.to_string())) else { return };
+                    match db.apply(&mut stream) {
+                        // Applied before this process began, or not the next one.
+                        Ok(_) | Err(Error::WrongBase { .. }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                    if number == 2 {
+                        begun.send(()).expect("the main thread");
+                    }
+                }
+            });
+            hear.recv().expect("a thread that applies");
+            say("applying");
+        }
+        "restore" => {
+            let path = Path::new(&path);
+            let (begun, hear) = std::sync::mpsc::channel();
+            let (stream, copies) = (path.join("stream"), path.join("copies"));
+            std::thread::spawn(move || {
+                for number in 0u64.. {
+                    let mut stream = std::fs::File::open(&stream).expect("there");
+                    Database::restore(&mut stream, copies.join(number.to_string())).expect("room");
+                    if number == 1 {
+                        begun.send(()).expect("the main thread");
+                    }
+                }
+            });
+            hear.recv().expect("a thread that restores");
+            say("restoring");
+        }
         other => panic!("no part named {other}"),
     }
 }

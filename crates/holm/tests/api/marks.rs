@@ -3,8 +3,6 @@
 use crate::children::Other;
 use crate::tools::{self, assert_sound, folder};
 use holm::{Database, Durability, Error, Keyspace};
-use std::fs;
-use std::path::Path;
 use std::thread;
 
 fn count(space: &Keyspace) -> Option<u64> {
@@ -138,12 +136,6 @@ fn one_batch_sets_a_mark() {
     assert_eq!(won.iter().map(Vec::len).sum::<usize>() as u64, space.len().expect("sound"));
 }
 
-fn copy(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry")) {
-        fs::copy(entry.path(), to.join(entry.file_name())).expect("room");
-    }
-}
-
 /// A copy of the files is restored from the log alone, as after a power cut.
 #[test]
 fn a_durable_mark_survives_a_power_cut() {
@@ -155,7 +147,7 @@ fn a_durable_mark_survives_a_power_cut() {
     (51..=90).for_each(|mark| set(&db, &space, mark).expect("room"));
     let durable = db.durable_mark().expect("synced");
     assert!((50..=90).contains(&durable), "{durable}");
-    copy(here.path(), there.path());
+    tools::copy(here.path(), there.path());
     let left = tools::open(there.path()).expect("a prefix");
     let mark = left.mark().expect("sound").expect("synced");
     assert!(mark >= durable, "found {mark}, and {durable} was durable");

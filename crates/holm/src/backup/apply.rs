@@ -1,0 +1,197 @@
+//! An incremental backup applied to a copy that stands at its base.
+
+use super::BackupInfo;
+use super::base::Base;
+use super::reader::{Item, StreamReader};
+use super::restore::put;
+use super::staged::{Staging, StoredStream};
+use crate::engine::{Engine, Reader};
+use crate::error::{Error, Result};
+use crate::iter::Iter;
+use crate::keyspace_tree::KeyspaceTree;
+use crate::mark::MARK;
+use crate::operation::Operation;
+use crate::store::Files;
+use std::collections::BTreeSet;
+use std::io::{BufReader, Read};
+use std::ops::Bound;
+use std::sync::{Arc, PoisonError};
+
+/// The bytes that are read from a stored stream at once.
+const READ_AT_ONCE: usize = 256 << 10;
+
+fn files(engine: &Engine) -> Result<&Files> {
+    let what = || Error::Unsupported { what: "a backup applied to a database without files".into() };
+    engine.store.files.as_ref().ok_or_else(what)
+}
+
+/// Brings a database to the state of a stream.
+pub(super) fn apply(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<BackupInfo> {
+    let staging = Staging::new(&*files(engine)?.vfs, &engine.store.path);
+    let _alone = engine.increments.lock().unwrap_or_else(PoisonError::into_inner);
+    // An earlier call may have met a full disk half-way.
+    complete_staged(engine, &staging)?;
+    let stored = staging.begin()?;
+    let verified = {
+        let mut stored = stored.store(stream);
+        verify(engine, &mut stored).map_err(|error| stored.explain(error))
+    };
+    match verified {
+        Ok(Verified::New) => redo(engine, &staging, &staging.complete(stored)?),
+        Ok(Verified::Applied(info)) => staging.discard().map(|()| info),
+        Err(error) => {
+            // The error says more than a failure to clean up would; the next call or open removes the file.
+            let _ = staging.discard();
+            Err(error)
+        }
+    }
+}
+
+/// At open: applies the stream that an interrupted call has left, and removes one that it had not read to its end.
+pub(crate) fn complete(engine: &Arc<Engine>) -> Result<()> {
+    let Some(files) = &engine.store.files else { return Ok(()) };
+    let staging = Staging::new(&*files.vfs, &engine.store.path);
+    staging.discard()?;
+    complete_staged(engine, &staging)
+}
+
+fn complete_staged(engine: &Arc<Engine>, staging: &Staging<'_>) -> Result<()> {
+    staging.staged()?.map_or(Ok(()), |stored| redo(engine, staging, &stored).map(drop))
+}
+
+/// What a stream that was read to its end is to the database.
+enum Verified {
+    New,
+    /// The database has it already.
+    Applied(BackupInfo),
+}
+
+/// Reads a stream to its end. Verifies the stream, and that the database stands at its base.
+fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
+    let mut stream = StreamReader::begin(stream)?;
+    let header = *stream.header();
+    if Base::read(engine)?.is_some_and(|base| base.is_result_of(&header)) {
+        while stream.next()?.is_some() {}
+        return Ok(Verified::Applied(stream.info()));
+    }
+    Base::check(engine, &header)?;
+    let mut tree = None;
+    while let Some(item) = stream.next()? {
+        match item {
+            Item::Keyspace { name, .. } => tree = engine.catalog.find_keyspace(&engine.store, name)?,
+            Item::Keep { count, least, greatest } => {
+                let range = (Bound::Included(least), Bound::Included(greatest));
+                let found = tree.as_ref().map_or(Ok(0), |tree| count_within(engine, tree, range))?;
+                if found != count {
+                    let place = format!("from \"{}\" to \"{}\"", least.escape_ascii(), greatest.escape_ascii());
+                    let (found, expected) = (format!("{found} pairs {place}"), format!("{count}"));
+                    return Err(Error::WrongBase { found, expected });
+                }
+            }
+            Item::Pair { .. } | Item::Mark(_) => {}
+        }
+    }
+    Ok(Verified::New)
+}
+
+fn count_within(engine: &Arc<Engine>, tree: &Arc<KeyspaceTree>, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<u64> {
+    let (mut pairs, mut count) = (Iter::new::<&[u8]>(Reader::Writable(engine.clone()), tree.clone(), range), 0);
+    while pairs.next_ref().transpose()?.is_some() {
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Applies a complete stream, makes its effects durable, and removes it. To do so once more changes nothing.
+fn redo(engine: &Arc<Engine>, staging: &Staging<'_>, stored: &StoredStream) -> Result<BackupInfo> {
+    let mut reader = BufReader::with_capacity(READ_AT_ONCE, stored.reader());
+    let mut stream = StreamReader::begin(&mut reader)?;
+    let header = *stream.header();
+    if !Base::read(engine)?.is_some_and(|base| base.is_result_of(&header)) {
+        let mut names = BTreeSet::new();
+        let mut merge: Option<Merge<'_>> = None;
+        while let Some(item) = stream.next()? {
+            match item {
+                Item::Keyspace { name, .. } => {
+                    merge.take().map_or(Ok(()), Merge::end)?;
+                    names.insert(name.to_owned());
+                    merge = Some(Merge::begin(engine, engine.catalog.create_keyspace(&engine.store, name)?));
+                }
+                // The reader refuses pairs of no keyspace.
+                Item::Pair { key, value } => merge.iter_mut().try_for_each(|merge| merge.pair(key, value))?,
+                Item::Keep { least, greatest, .. } => {
+                    merge.iter_mut().try_for_each(|merge| merge.keep(least, greatest))?;
+                }
+                Item::Mark(mark) => put(engine, engine.catalog.own(), MARK, &mark.to_le_bytes())?,
+            }
+        }
+        merge.take().map_or(Ok(()), Merge::end)?;
+        for name in engine.catalog.keyspace_names(&engine.store)? {
+            if !names.contains(&name) {
+                engine.catalog.drop_keyspace(&engine.store, &name)?;
+            }
+        }
+        Base::reach(engine, &header)?;
+    } else {
+        while stream.next()?.is_some() {}
+    }
+    let info = stream.info();
+    staging.finish()?;
+    Ok(info)
+}
+
+/// A keyspace that is brought to the state of a stream, in the order of keys. What the stream neither gives nor keeps
+/// goes.
+struct Merge<'a> {
+    engine: &'a Arc<Engine>,
+    tree: Arc<KeyspaceTree>,
+    /// The pairs that the keyspace has, beyond those that are as the stream has them.
+    present: Iter,
+    /// The key of the next of them; `None` if it is not read yet.
+    next: Option<Vec<u8>>,
+}
+
+impl<'a> Merge<'a> {
+    fn begin(engine: &'a Arc<Engine>, tree: Arc<KeyspaceTree>) -> Self {
+        let present = Iter::new::<&[u8]>(Reader::Writable(engine.clone()), tree.clone(), ..);
+        Merge { engine, tree, present, next: None }
+    }
+
+    /// Returns the next key that the keyspace has.
+    fn peek(&mut self) -> Result<Option<&[u8]>> {
+        if self.next.is_none() {
+            self.next = self.present.next_ref().transpose()?.map(|(key, _)| key.to_vec());
+        }
+        Ok(self.next.as_deref())
+    }
+
+    /// Removes what lies before a key, or all that is left.
+    fn skip_to(&mut self, until: Option<&[u8]>) -> Result<()> {
+        while self.peek()?.is_some_and(|key| until.is_none_or(|until| key < until)) {
+            if let Some(key) = self.next.take() {
+                let mut operation = Operation::begin(&self.engine.store)?;
+                operation.remove(&self.tree, &key)?;
+                operation.finish_later();
+            }
+        }
+        Ok(())
+    }
+
+    fn pair(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.skip_to(Some(key))?;
+        self.next.take_if(|next| next == key);
+        put(self.engine, &self.tree, key, value)
+    }
+
+    fn keep(&mut self, least: &[u8], greatest: &[u8]) -> Result<()> {
+        self.skip_to(Some(least))?;
+        let beyond = (Bound::Excluded(greatest), Bound::Unbounded);
+        self.present = Iter::new::<&[u8]>(Reader::Writable(self.engine.clone()), self.tree.clone(), beyond);
+        self.next = None;
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<()> {
+        self.skip_to(None)
+    }
+}

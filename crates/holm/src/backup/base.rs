@@ -1,0 +1,104 @@
+//! The state that a copy stands at: which database it is a copy of, up to which epoch, and its own epoch since which
+//! nothing else has been written to it. A record of the copy's catalog.
+
+use super::format::Header;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::operation::Operation;
+use crate::record;
+use holm_medium::Epoch;
+use holm_tree::{LeafCursor, SeekTarget};
+
+/// The catalog's key of the record.
+const BASE: &[u8] = b"\0b";
+
+/// The state that a copy stands at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Base {
+    /// The database that it is a copy of.
+    uuid: [u8; 16],
+    epoch: Epoch,
+    /// The copy's own epoch of the last write that a backup made.
+    own: Epoch,
+}
+
+impl Base {
+    fn encode(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes[..16].copy_from_slice(&self.uuid);
+        bytes[16..24].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.own.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the record; `None` if this database is no copy.
+    pub(super) fn read(engine: &Engine) -> Result<Option<Base>> {
+        let Some(value) = engine.store.get(engine.catalog.own(), BASE, record::copy_value)? else { return Ok(None) };
+        let bytes = <[u8; 32]>::try_from(&*value).map_err(|_| Error::Corrupt {
+            path: engine.store.path.join("records"),
+            offset: 0,
+            what: "the base of a copy",
+            found: format!("{} bytes", value.len()),
+            expected: "32 bytes".into(),
+        })?;
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        Ok(Some(Base { uuid: bytes[..16].try_into().expect("sixteen bytes"), epoch: number(16), own: number(24) }))
+    }
+
+    /// Makes all that was written before durable, and then states, durably, that this is the state of a stream.
+    pub(super) fn reach(engine: &Engine, header: &Header) -> Result<()> {
+        let store = &engine.store;
+        let last = Operation::begin(store)?;
+        let own = last.epoch();
+        last.finish_durably()?;
+        let base = Base { uuid: header.uuid, epoch: header.epoch, own };
+        let mut operation = Operation::begin(store)?;
+        let payload = operation.write_record(BASE, &base.encode(), &mut Vec::new())?;
+        operation.put(engine.catalog.own(), BASE, payload)?;
+        operation.finish_durably()
+    }
+
+    /// Returns whether this is the state that a stream leads to.
+    pub(super) fn is_result_of(&self, header: &Header) -> bool {
+        (self.uuid, self.epoch) == (header.uuid, header.epoch)
+    }
+
+    /// Refuses a database that does not stand at the base of a stream.
+    pub(super) fn check(engine: &Engine, header: &Header) -> Result<()> {
+        let expected = format!("a copy of database {} at epoch {}", shown(&header.uuid), header.base);
+        let wrong = |found: String| Err(Error::WrongBase { found, expected: expected.clone() });
+        let Some(base) = Base::read(engine)? else {
+            return wrong("a database that is no copy".into());
+        };
+        if (base.uuid, base.epoch) != (header.uuid, header.base) || header.base == 0 {
+            return wrong(format!("a copy of database {} at epoch {}", shown(&base.uuid), base.epoch));
+        }
+        let latest = latest_change(engine)?;
+        if latest > base.own {
+            return wrong(format!("a copy that was written in its epoch {latest}, after {}", base.own));
+        }
+        Ok(())
+    }
+}
+
+/// Returns the epoch of the last change of any keyspace's leaf.
+fn latest_change(engine: &Engine) -> Result<Epoch> {
+    let (store, mut latest) = (&engine.store, 0);
+    for tree in engine.catalog.trees() {
+        let (mut cursor, mut low) = (LeafCursor::default(), Some(Vec::new()));
+        while let Some(key) = low {
+            store.index.copy_leaf(&tree.root, SeekTarget::Holding(crate::keys::SearchKey::new(&key)), 0, &mut cursor);
+            tree.check_not_dropped()?;
+            // An opening makes the leaf of an empty tree anew.
+            latest = latest.max(if cursor.pairs.is_empty() { 0 } else { cursor.stamp });
+            low = cursor.edge.take().filter(|edge| *edge > key);
+        }
+    }
+    Ok(latest)
+}
+
+/// A database's identity as it is usually written.
+fn shown(uuid: &[u8; 16]) -> String {
+    let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}

@@ -1,0 +1,169 @@
+//! A new database of a whole backup. It is made under another name, and gets its own once it is complete.
+
+use super::BackupInfo;
+use super::base::Base;
+use super::pipe::pipe;
+use super::reader::{Item, StreamReader};
+use crate::durability::Durability;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::keyspace::write_record;
+use crate::keyspace_tree::KeyspaceTree;
+use crate::mark::MARK;
+use crate::operation::Operation;
+use crate::options::Builder;
+use holm_medium::MediumError;
+use holm_medium::vfs::{How, Vfs};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |error| MediumError::io(operation, path, error).into()
+}
+
+/// Restores a stream to a folder.
+pub(super) fn restore(builder: &Builder, stream: &mut dyn Read, folder: &Path) -> Result<BackupInfo> {
+    refuse_if_used(folder)?;
+    // Before anything is created: what is no whole backup leaves no trace.
+    let stream = StreamReader::begin(stream)?;
+    if stream.header().base != 0 {
+        let found = "no database: the folder is new".into();
+        let expected = format!("a copy at epoch {}: the backup is incremental", stream.header().base);
+        return Err(Error::WrongBase { found, expected });
+    }
+    let partial = partial_of(folder)?;
+    remove_stale(&*builder.vfs, &partial)?;
+    let db = builder.clone().create(true).durability(Durability::OnSync).open(&partial)?;
+    let made = fill(&db.engine, stream).and_then(|info| db.close().map(|()| info));
+    let named = made.and_then(|info| give_name(&partial, folder).map(|()| info));
+    if named.is_err() {
+        // The error says more than a failure to clean up would; the next attempt removes what is left.
+        let _ = fs::remove_dir_all(&partial);
+    }
+    named
+}
+
+/// Restores to a folder what `write` writes to a stream.
+pub(super) fn copy(
+    builder: &Builder,
+    folder: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<BackupInfo> + Send,
+) -> Result<BackupInfo> {
+    let (mut from, mut to) = pipe();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(move || write(&mut to));
+        let restored = restore(builder, &mut from, folder);
+        // If the restoration has failed, this ends the writer.
+        drop(from);
+        let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match (restored, written) {
+            (Ok(info), _) => Ok(info),
+            // A stream that ends early is the consequence of what the writer has met.
+            (Err(Error::Corrupt { .. } | Error::Foreign { .. }), Err(error)) => Err(error),
+            (Err(error), _) => Err(error),
+        }
+    })
+}
+
+/// Refuses a folder that contains anything.
+fn refuse_if_used(folder: &Path) -> Result<()> {
+    match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(failed("creating", folder)(io::ErrorKind::AlreadyExists.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed("creating", folder)(error)),
+    }
+}
+
+/// The name under which the database is made.
+fn partial_of(folder: &Path) -> Result<PathBuf> {
+    let what = || Error::Invalid { what: format!("{} names no folder", folder.display()) };
+    let mut name: OsString = folder.file_name().ok_or_else(what)?.into();
+    name.push(".partial");
+    Ok(folder.with_file_name(name))
+}
+
+/// The files of a database.
+const FILES: [&str; 6] = ["leaves", "log.0", "log.1", "records", LOCKED[0], LOCKED[1]];
+
+/// The files that carry the lock of a database, or of one that is being created.
+const LOCKED: [&str; 2] = ["superblock", "superblock.new"];
+
+/// Removes what an attempt left that was cut short.
+///
+/// # Errors
+/// `Locked`: the attempt is not over. `Foreign`: the folder holds something else.
+fn remove_stale(vfs: &dyn Vfs, partial: &Path) -> Result<()> {
+    if !partial.exists() {
+        return Ok(());
+    }
+    let names = vfs.list(partial).map_err(failed("reading", partial))?;
+    if let Some(foreign) = names.iter().find(|name| !FILES.contains(&&***name)) {
+        let (path, found) = (partial.into(), format!("a file {foreign:?}"));
+        return Err(Error::Foreign { path, found, expected: "what an interrupted restoration leaves".into() });
+    }
+    let mut locks = Vec::new();
+    for path in LOCKED.map(|name| partial.join(name)).into_iter().filter(|path| path.exists()) {
+        let file = vfs.open(&path, How::WRITE).map_err(failed("opening", &path))?;
+        if !file.lock(true).map_err(failed("locking", &path))? {
+            return Err(Error::Locked { holder: file.lock_holder(), path });
+        }
+        locks.push(file);
+    }
+    // Under another name first: another attempt meets all of it or nothing.
+    let mut stale = partial.as_os_str().to_owned();
+    stale.push(format!(".{}", std::process::id()));
+    fs::rename(partial, &stale).map_err(failed("renaming", partial))?;
+    fs::remove_dir_all(&stale).map_err(failed("removing", Path::new(&stale)))
+}
+
+/// Puts what a stream has into an empty database.
+fn fill(engine: &Arc<Engine>, mut stream: StreamReader<'_>) -> Result<BackupInfo> {
+    let mut tree: Option<Arc<KeyspaceTree>> = None;
+    while let Some(item) = stream.next()? {
+        match item {
+            Item::Keyspace { name, .. } => tree = Some(engine.catalog.create_keyspace(&engine.store, name)?),
+            // The reader refuses pairs of no keyspace.
+            Item::Pair { key, value } => tree.iter().try_for_each(|tree| put(engine, tree, key, value))?,
+            Item::Mark(mark) => put(engine, engine.catalog.own(), MARK, &mark.to_le_bytes())?,
+            // Not in a whole backup: the reader refuses it.
+            Item::Keep { .. } => {}
+        }
+    }
+    Base::reach(engine, stream.header())?;
+    Ok(stream.info())
+}
+
+/// Puts a pair as a stream has it. Waits for no durability: the caller ends with [`Base::reach`].
+pub(super) fn put(engine: &Engine, tree: &KeyspaceTree, key: &[u8], value: &[u8]) -> Result<()> {
+    let mut operation = Operation::begin_to_write(&engine.store, key, value)?;
+    tree.check_not_dropped()?;
+    let payload = write_record(&operation, key, value)?;
+    operation.put(tree, key, payload)?;
+    operation.finish_later();
+    Ok(())
+}
+
+/// Gives a complete database its name, durably.
+fn give_name(partial: &Path, folder: &Path) -> Result<()> {
+    // Replaces an empty folder, and no other.
+    fs::rename(partial, folder).map_err(failed("renaming", partial))?;
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed("syncing", parent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_needs_a_name() {
+        for path in ["/", "..", "a/.."] {
+            assert!(matches!(partial_of(Path::new(path)), Err(Error::Invalid { .. })), "{path}");
+        }
+        assert_eq!(partial_of(Path::new("a/b/")).expect("a name"), Path::new("a/b.partial"));
+    }
+}

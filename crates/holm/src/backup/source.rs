@@ -1,0 +1,146 @@
+//! What a stream is written from: every leaf, in the order of keys, as it was at one instant.
+
+use super::BackupInfo;
+use super::format::Header;
+use super::writer::StreamWriter;
+use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
+use crate::engine::{LeafSource, Reader};
+use crate::error::Result;
+use crate::iter::{circle, goes_on, take};
+use crate::keys::{Records, SearchKey};
+use crate::keyspace_tree::KeyspaceTree;
+use crate::store::Store;
+use holm_medium::{Epoch, Persistence};
+use holm_tree::{Keys, LeafCursor, SeekTarget, TreeRoot};
+use std::io::Write;
+use std::sync::Arc;
+
+/// A database at one instant.
+pub(super) struct Source {
+    pub(super) reader: Reader,
+    /// In the order of their names.
+    pub(super) trees: Vec<Arc<KeyspaceTree>>,
+    pub(super) mark: Option<u64>,
+    /// The epoch up to which all of it is there.
+    pub(super) epoch: Epoch,
+}
+
+/// Where a scan of a keyspace goes on; `None` at its end.
+type Next = Option<Vec<u8>>;
+
+impl LeafSource for Source {
+    fn store(&self) -> &Store {
+        self.reader.store()
+    }
+
+    fn copy_leaf(
+        &self,
+        root: &TreeRoot,
+        target: SeekTarget<'_, Records>,
+        wanted: usize,
+        cursor: &mut LeafCursor<Records>,
+    ) {
+        match &self.reader {
+            // Keeps the stamp, which says whether the leaf has changed since the base.
+            Reader::Snapshot(snapshot) => snapshot.copy_leaf(root, target, cursor),
+            reader => reader.copy_leaf(root, target, wanted, cursor),
+        }
+    }
+}
+
+impl Source {
+    /// Writes all of it, or what has changed after the epoch `base`.
+    pub(super) fn write(&self, uuid: [u8; 16], base: Epoch, out: &mut dyn Write) -> Result<BackupInfo> {
+        let header = Header { uuid, base, epoch: self.epoch };
+        let mut stream = StreamWriter::begin(out, &header)?;
+        self.mark.map_or(Ok(()), |mark| stream.mark(mark))?;
+        for tree in &self.trees {
+            stream.keyspace(&tree.name, 0)?;
+            self.write_tree(tree, base, &mut stream)?;
+        }
+        let (totals, bytes) = stream.end()?;
+        Ok(BackupInfo::new(&header, &totals, bytes))
+    }
+
+    fn write_tree(&self, tree: &KeyspaceTree, base: Epoch, stream: &mut StreamWriter<'_>) -> Result<()> {
+        let (mut cursor, mut copied) = (LeafCursor::default(), CopiedPairs::default());
+        // A design without epochs cannot say when a leaf last changed.
+        let stamped = self.store().persistence == Persistence::PerEpoch;
+        let mut low = Vec::new();
+        loop {
+            let kept = if base > 0 && stamped { self.keep(tree, base, &low, &mut cursor, stream)? } else { None };
+            let next = match kept {
+                Some(next) => next,
+                None => self.give(tree, &low, (&mut cursor, &mut copied), stream)?,
+            };
+            match next {
+                Some(next) if !goes_on(&next, &low, None, true) => return Err(circle(self.store(), &next)),
+                Some(next) => low = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Writes that the base has what the next leaf has, if the leaf has not changed since; `None` if it has.
+    ///
+    /// An unchanged leaf held the same pairs at the base, and the base had nothing else between the least and the
+    /// greatest of them.
+    fn keep(
+        &self,
+        tree: &KeyspaceTree,
+        base: Epoch,
+        low: &[u8],
+        cursor: &mut LeafCursor<Records>,
+        stream: &mut StreamWriter<'_>,
+    ) -> Result<Option<Next>> {
+        loop {
+            self.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), 0, cursor);
+            if cursor.stamp > base {
+                return Ok(None);
+            }
+            let keys = &self.store().keys;
+            // The pre-image of a leaf that was split since has pairs of the other half, too.
+            let within = keys.within(cursor, low, None, true);
+            let ends = || match &cursor.pairs[within.clone()] {
+                [] => None,
+                slots => Some((keys.key(slots[0]), keys.key(slots[slots.len() - 1]))),
+            };
+            let ends = self.store().copied(tree, Some(cursor.leaf_version), ends);
+            // First of all: the records of a snapshot that has ended may belong to others by now.
+            self.reader.check_not_ended()?;
+            match ends? {
+                None => {}
+                Some(None) => return Ok(Some(cursor.edge.take())),
+                Some(Some((Some(least), Some(greatest)))) if &least[..] >= low && least <= greatest => {
+                    stream.keep(within.len() as u64, &least, &greatest)?;
+                    return Ok(Some(cursor.edge.take()));
+                }
+                // A damaged record: to give the pairs finds out.
+                Some(Some(_)) => return Ok(None),
+            }
+        }
+    }
+
+    /// Writes pairs of the next leaf: all, unless their values are large.
+    fn give(
+        &self,
+        tree: &KeyspaceTree,
+        low: &[u8],
+        (cursor, copied): (&mut LeafCursor<Records>, &mut CopiedPairs),
+        stream: &mut StreamWriter<'_>,
+    ) -> Result<Next> {
+        let bounds = ScanBounds { low, high: None, forward: true, most: usize::MAX };
+        let remainder = take(self, tree, bounds, usize::MAX, cursor, copied);
+        // First of all, as above.
+        self.reader.check_not_ended()?;
+        let remainder = remainder?;
+        for index in 0..copied.len() {
+            let (key, value) = copied.lend(index);
+            stream.pair(key, value)?;
+        }
+        Ok(match remainder {
+            Remainder::From(key) => Some(key),
+            Remainder::Nothing => cursor.edge.take(),
+        })
+    }
+}

@@ -1,0 +1,553 @@
+//! Backups: whole and incremental, damaged and cut short, beside writers, and for the wrong database.
+
+use crate::children::Other;
+use crate::tools::{self, Chance, Stop, assert_sound, folder, relaxed};
+use holm::{BackupInfo, Database, Durability, Error, Keyspace, verify_backup};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+
+/// All keyspaces with their pairs, and the mark.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Contents {
+    keyspaces: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
+    mark: Option<u64>,
+}
+
+impl Contents {
+    fn of(db: &Database) -> Self {
+        let names = db.keyspaces().expect("sound");
+        let pairs = |space: Keyspace| {
+            let pairs = space.iter().map(|pair| pair.expect("sound"));
+            pairs.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+        };
+        let keyspaces = names.into_iter().map(|name| (name.clone(), pairs(db.keyspace(&name).expect("it exists"))));
+        Contents { keyspaces: keyspaces.collect(), mark: db.mark().expect("sound") }
+    }
+
+    fn records(&self) -> u64 {
+        self.keyspaces.values().map(|pairs| pairs.len() as u64).sum()
+    }
+}
+
+/// Compares without printing all of it.
+#[track_caller]
+fn assert_same(found: &Contents, expected: &Contents) {
+    assert_eq!(found.mark, expected.mark);
+    assert_eq!(found.keyspaces.keys().collect::<Vec<_>>(), expected.keyspaces.keys().collect::<Vec<_>>());
+    for (name, pairs) in &expected.keyspaces {
+        let of = |contents: &Contents| contents.keyspaces[name].keys().cloned().collect::<Vec<_>>();
+        assert_eq!(of(found).len(), pairs.len(), "{name}");
+        let differs = |key: &&Vec<u8>| found.keyspaces[name].get(*key) != pairs.get(*key);
+        let first = pairs.keys().find(differs);
+        assert!(first.is_none(), "{name}: the first pair that differs is that of {first:?}");
+    }
+}
+
+fn whole(db: &Database) -> (BackupInfo, Vec<u8>) {
+    let mut stream = Vec::new();
+    let info = db.backup_to(&mut stream).expect("a buffer");
+    assert_eq!(info.bytes, stream.len() as u64);
+    assert_eq!(verify_backup(&mut &stream[..]).expect("sound"), info);
+    (info, stream)
+}
+
+fn since(db: &Database, base: u64) -> (BackupInfo, Vec<u8>) {
+    let mut stream = Vec::new();
+    let info = db.backup_since(base, &mut stream).expect("a buffer");
+    assert_eq!(verify_backup(&mut &stream[..]).expect("sound"), info);
+    (info, stream)
+}
+
+fn fill(space: &Keyspace, numbers: Range<u32>, value: &[u8]) {
+    numbers.for_each(|number| space.insert(number.to_be_bytes(), value).expect("room"));
+}
+
+/// One random change.
+fn change(db: &Database, chance: &mut Chance) {
+    let name = ["default", "a", "b", "c"][chance.below(4)];
+    let space = db.keyspace(name).expect("a name");
+    let long = chance.one_in(4);
+    let key = |chance: &mut Chance| {
+        let number = chance.below(3_000);
+        if long { format!("a long common prefix/{number}").into_bytes() } else { format!("{number}").into_bytes() }
+    };
+    match chance.below(40) {
+        0..24 => {
+            let len = chance.below(60);
+            space.insert(key(chance), chance.bytes(len)).expect("room");
+        }
+        24..34 => _ = space.remove(key(chance)).expect("sound"),
+        34 => {
+            let from = chance.below(3_000);
+            (from..from + 200).for_each(|number| _ = space.remove(format!("{number}")).expect("sound"));
+        }
+        35 => {
+            let from = chance.below(2_000);
+            (from..from + 300).for_each(|number| space.insert(format!("{number}"), "run").expect("room"));
+        }
+        36 => {
+            let mut batch = db.batch();
+            for _ in 0..chance.below(30) {
+                batch = batch.insert(&space, key(chance), "batch").remove(&space, key(chance));
+            }
+            batch.mark(db.mark().expect("sound").map_or(0, |mark| mark + 1)).commit().expect("room");
+        }
+        37 if name != "default" => assert!(db.drop_keyspace(name).expect("sound")),
+        38 => space.insert(key(chance), chance.bytes(3_000)).expect("room"),
+        _ => db.sync().expect("a disk"),
+    }
+}
+
+#[test]
+fn a_whole_backup_has_everything() {
+    for design in ["buffered", "holm"] {
+        let folder = folder();
+        let db = Database::builder().design(design).durability(Durability::OnSync).open(folder.path().join("db"));
+        let db = db.expect("new");
+        let spaces =
+            ["", "one", "\u{e4}\u{f6}"].map(|name| db.keyspace(if name.is_empty() { "default" } else { name }));
+        let spaces = spaces.map(|space| space.expect("a name"));
+        spaces[0].insert("", "").expect("empty is allowed");
+        spaces[0].insert([0xff; 300], [7; 100]).expect("room");
+        for (key, len) in [("a", 1 << 20), ("b", (1 << 20) - 9), ("c", (3 << 20) + 1), ("d", (1 << 20) - 8)] {
+            spaces[1].insert(key, vec![key.as_bytes()[0]; len]).expect("room");
+        }
+        fill(&spaces[2], 0..5_000, b"depth");
+        db.batch().mark(12).commit().expect("room");
+        let expected = Contents::of(&db);
+        let (info, stream) = whole(&db);
+        assert_eq!((info.base, info.records, info.kept), (0, expected.records(), 0));
+        assert_eq!(info.keyspaces, 3);
+
+        let copy = folder.path().join("copy");
+        assert_eq!(Database::restore(&mut &stream[..], &copy).expect("room"), info);
+        let restored = Database::open(&copy).expect("closed cleanly");
+        assert_eq!(restored.recovery().source, holm::RecoveredFrom::CleanShutdown);
+        assert_same(&Contents::of(&restored), &expected);
+        assert_sound(&restored);
+        restored.keyspace("one").and_then(|space| space.insert("e", "it is a database")).expect("room");
+
+        let at_once = folder.path().join("at_once");
+        assert_eq!(db.backup(&at_once).expect("room").records, info.records);
+        let at_once = Database::builder().design(design).open(&at_once).expect("the same design");
+        assert_same(&Contents::of(&at_once), &expected);
+        db.close().expect("sound");
+        drop(spaces);
+        let closed = Database::open_read_only(folder.path().join("db")).expect("closed");
+        let mut stream = Vec::new();
+        assert_eq!(closed.backup_to(&mut stream).expect("a buffer").records, info.records);
+        let third = folder.path().join("third");
+        Database::restore(&mut &stream[..], &third).expect("room");
+        assert_same(&Contents::of(&tools::open(&third).expect("sound")), &expected);
+    }
+}
+
+/// Copies follow a database through random changes, reopenings, power cuts and increments of any base.
+#[test]
+fn increments_follow_a_database() {
+    for (seed, design) in [(1, "buffered"), (2, "holm"), (3, "buffered")] {
+        let folder = folder();
+        let mut chance = Chance::new(seed);
+        let open = |name: &str| {
+            let builder = Database::builder().design(design).durability(Durability::OnSync);
+            builder.open(folder.path().join(name)).expect("sound")
+        };
+        let mut db = open("db0");
+        (0..3_000).for_each(|_| change(&db, &mut chance));
+        let bases = ["copy0", "copy1"].map(|name| db.backup(folder.path().join(name)).expect("room").epoch);
+        let mut copies = ["copy0", "copy1"].map(open);
+        let mut epochs = bases;
+        let mut kept = 0;
+        for round in 1..14 {
+            let few = if chance.one_in(3) { 2_000 } else { 40 };
+            (0..chance.below(few)).for_each(|_| change(&db, &mut chance));
+            if chance.one_in(4) {
+                let name = format!("db{round}");
+                if chance.one_in(2) {
+                    db.close().expect("sound");
+                    fs::rename(folder.path().join(format!("db{}", round - 1)), folder.path().join(&name))
+                        .expect("free");
+                } else {
+                    // What a power cut leaves: a copy of the files is restored from the log.
+                    db.sync().expect("a disk");
+                    change(&db, &mut chance);
+                    tools::copy(&folder.path().join(format!("db{}", round - 1)), &folder.path().join(&name));
+                    drop(db);
+                }
+                db = open(&name);
+            } else {
+                let _ = fs::remove_dir_all(folder.path().join(format!("db{round}")));
+                fs::rename(folder.path().join(format!("db{}", round - 1)), folder.path().join(format!("db{round}")))
+                    .expect("ours");
+            }
+            // The second copy is brought on rarely, so its increments span several of the first one's.
+            for (at, copy) in copies.iter_mut().enumerate().filter(|(at, _)| *at == 0 || round % 4 == 0) {
+                let (info, stream) = since(&db, epochs[at]);
+                let before = chance.one_in(3).then(|| copy.snapshot().expect("open"));
+                let then = Contents::of(copy);
+                assert_eq!(copy.apply(&mut &stream[..]).expect("the next one"), info);
+                assert_eq!(copy.apply(&mut &stream[..]).expect("once more"), info, "to apply it again changes nothing");
+                (epochs[at], kept) = (info.epoch, kept + info.kept);
+                assert_same(&Contents::of(copy), &Contents::of(&db));
+                if let Some(before) = before {
+                    for (name, pairs) in then.keyspaces {
+                        match before.keyspace(&name).map(|space| space.len()) {
+                            Some(Err(Error::Dropped { .. })) => {}
+                            found => assert_eq!(found.expect("it existed").expect("open"), pairs.len() as u64),
+                        }
+                    }
+                }
+                assert_sound(copy);
+                if chance.one_in(3) {
+                    copy.clone().close().expect("sound");
+                    let place = copies_place(at);
+                    drop(std::mem::replace(copy, placeholder(&folder.path().join("none"))));
+                    *copy = open(place);
+                }
+            }
+        }
+        assert!(kept > 10_000, "most leaves are kept: {kept}");
+    }
+}
+
+fn copies_place(at: usize) -> &'static str {
+    ["copy0", "copy1"][at]
+}
+
+/// A database to hold while another one is opened.
+fn placeholder(path: &Path) -> Database {
+    tools::open(path).expect("ours")
+}
+
+#[test]
+fn an_increment_is_small() {
+    let folder = folder();
+    let db = relaxed(&folder.path().join("db"));
+    let space = db.keyspace("s").expect("a name");
+    fill(&space, 0..20_000, &[1; 100]);
+    db.sync().expect("a disk");
+    let (whole, stream) = whole(&db);
+    db.sync().expect("a disk");
+    db.sync().expect("a disk");
+    space.insert(7_000u32.to_be_bytes(), [2; 100]).expect("room");
+    let (info, changes) = since(&db, whole.epoch);
+    assert!(info.records < 100 && info.kept > 19_900, "{info:?}");
+    assert!(changes.len() * 20 < stream.len(), "{} of {}", changes.len(), stream.len());
+    // Leaves that change behind a snapshot are in it as they were, and so is when they had changed.
+    let snapshot = db.snapshot().expect("open");
+    fill(&space, 0..20_000, &[3; 100]);
+    let (mut stream, base) = (Vec::new(), info.epoch);
+    let info = snapshot.write_since(base, &mut stream).expect("a buffer");
+    assert!(info.records < 200 && info.kept > 19_800, "{info:?}");
+}
+
+/// Keys with a value that depends on all of them; a backup beside writers has them of one instant.
+#[test]
+fn a_backup_beside_writers_is_of_one_instant() {
+    let folder = folder();
+    let db = tools::open(folder.path().join("db")).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    fill(&space, 0..3_000, &0u64.to_le_bytes());
+    db.sync().expect("a disk");
+    let copy = folder.path().join("copy");
+    let mut base = db.backup(&copy).expect("room").epoch;
+    let copy = relaxed(&copy);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _stop = Stop(&stop);
+        scope.spawn(|| {
+            for round in 1u64.. {
+                if stop.load(SeqCst) {
+                    return;
+                }
+                let mut batch = db.batch();
+                for number in (0..3_000u32).step_by(300) {
+                    batch = batch.insert(&space, number.to_be_bytes(), round.to_le_bytes());
+                }
+                batch.mark(round).commit().expect("room");
+                space.insert((round as u32 % 3_000 + 10_000).to_be_bytes(), "other").expect("room");
+            }
+        });
+        for _ in 0..30 {
+            let (info, stream) = since(&db, base);
+            copy.apply(&mut &stream[..]).expect("the next one");
+            base = info.epoch;
+            let copied = copy.keyspace("s").expect("a name");
+            let value = |number: u32| copied.get(number.to_be_bytes()).expect("sound").expect("there").to_vec();
+            let first = value(0);
+            (0..3_000).step_by(300).for_each(|number| assert_eq!(value(number), first));
+            let round = u64::from_le_bytes(first[..].try_into().expect("eight bytes"));
+            assert_eq!(copy.mark().expect("sound"), Some(round).filter(|round| *round > 0));
+        }
+    });
+}
+
+fn small(db: &Database) -> (BackupInfo, Vec<u8>) {
+    let space = db.keyspace("s").expect("a name");
+    fill(&space, 0..300, b"value");
+    db.sync().expect("a disk");
+    let (base, _) = whole(db);
+    db.batch().mark(3).commit().expect("room");
+    (base, since(db, 0).1)
+}
+
+/// Every flipped byte and every early end is found, and changes nothing.
+#[test]
+fn a_damaged_stream_is_refused() {
+    let folder = folder();
+    let db = relaxed(&folder.path().join("db"));
+    let (base, whole) = small(&db);
+    let copy_path = folder.path().join("copy");
+    db.backup(&copy_path).expect("room");
+    let copy = relaxed(&copy_path);
+    let expected = Contents::of(&copy);
+    let space = db.keyspace("s").expect("a name");
+    db.sync().expect("a disk");
+    space.insert("another", "pair").expect("room");
+    let epoch = expected_base(&copy, &db);
+    let (_, changes) = since(&db, epoch);
+    assert!(base.epoch <= epoch);
+    let new = folder.path().join("new");
+    for (stream, is_whole) in [(&whole, true), (&changes, false)] {
+        for at in 0..stream.len() {
+            let mut damaged = stream.clone();
+            damaged[at] ^= 1 << (at % 8);
+            let found = verify_backup(&mut &damaged[..]);
+            let known =
+                |error: &Error| matches!(error, Error::Corrupt { .. } | Error::Foreign { .. } | Error::Version { .. });
+            assert!(found.as_ref().is_err_and(known), "byte {at}: {found:?}");
+            assert!(verify_backup(&mut &stream[..at]).is_err(), "the end at {at}");
+            if at % 61 == 0 {
+                for bytes in [&damaged[..], &stream[..at]] {
+                    let refused = if is_whole {
+                        Database::restore(&mut &bytes[..], &new).map(drop)
+                    } else {
+                        copy.apply(&mut &bytes[..]).map(drop)
+                    };
+                    assert!(refused.as_ref().is_err_and(known), "{refused:?}");
+                }
+                assert!(!new.exists());
+            }
+        }
+    }
+    assert_same(&Contents::of(&copy), &expected);
+    assert!(!copy_path.join("increment").exists() && !copy_path.join("increment.new").exists());
+    let names: Vec<_> =
+        fs::read_dir(folder.path()).expect("ours").map(|file| file.expect("a file").file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    copy.apply(&mut &changes[..]).expect("the sound stream");
+    Database::restore(&mut &whole[..], &new).expect("the sound stream");
+}
+
+/// Returns the epoch at which a copy stands: the one from which an increment can be applied.
+fn expected_base(copy: &Database, db: &Database) -> u64 {
+    let stands = |epoch: &u64| {
+        let (_, stream) = since(db, *epoch);
+        !matches!(copy.clone().apply(&mut &stream[..60]), Err(Error::WrongBase { .. })) && is_base(copy, &stream)
+    };
+    let (newest, _) = whole(db);
+    (1..=newest.epoch).rev().find(stands).expect("it is a copy of this database")
+}
+
+/// Returns whether a copy stands at a stream's base, without applying it.
+fn is_base(copy: &Database, stream: &[u8]) -> bool {
+    // The stream ends early, so nothing is applied.
+    !matches!(copy.apply(&mut &stream[..stream.len() - 1]), Err(Error::WrongBase { .. }))
+}
+
+#[test]
+fn only_the_right_database_takes_an_increment() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    let wrong = |done: Result<BackupInfo, Error>| assert!(matches!(done, Err(Error::WrongBase { .. })), "{done:?}");
+    let db = relaxed(&path("db"));
+    let space = db.keyspace("s").expect("a name");
+    fill(&space, 0..1_000, b"one");
+    db.sync().expect("a disk");
+    let first = db.backup(path("copy")).expect("room");
+    let twin = db.backup(path("twin")).expect("room");
+    let copy = relaxed(&path("copy"));
+    db.sync().expect("a disk");
+    fill(&space, 500..600, b"two");
+    db.sync().expect("a disk");
+    let (second, one_to_two) = since(&db, first.epoch);
+    db.sync().expect("a disk");
+    space.remove(3u32.to_be_bytes()).expect("sound");
+    db.sync().expect("a disk");
+    let (_, two_to_three) = since(&db, second.epoch);
+
+    wrong(copy.apply(&mut &two_to_three[..]));
+    wrong(db.apply(&mut &one_to_two[..]));
+    wrong(Database::restore(&mut &one_to_two[..], path("new")));
+    assert!(!path("new").exists());
+    let other = relaxed(&path("other"));
+    fill(&other.keyspace("s").expect("a name"), 0..1_000, b"one");
+    other.sync().expect("a disk");
+    other.backup(path("other_copy")).expect("room");
+    wrong(relaxed(&path("other_copy")).apply(&mut &one_to_two[..]));
+    wrong(copy.apply(&mut &whole(&db).1[..]));
+    let future = db.backup_since(u64::MAX, &mut Vec::new());
+    assert!(matches!(future, Err(Error::Invalid { .. })), "{future:?}");
+
+    copy.apply(&mut &one_to_two[..]).expect("the next one");
+    copy.apply(&mut &two_to_three[..]).expect("the one after");
+    wrong(copy.apply(&mut &one_to_two[..]));
+    assert_same(&Contents::of(&copy), &Contents::of(&db));
+
+    // A copy that was written is no copy any more, however small the change is.
+    let (_, one_to_two) = since(&db, twin.epoch);
+    let twin = relaxed(&path("twin"));
+    assert!(is_base(&twin, &one_to_two));
+    let written = twin.keyspace("s").expect("a name");
+    written.insert(3u32.to_be_bytes(), "one").expect("room");
+    wrong(twin.apply(&mut &one_to_two[..]));
+    twin.drop_keyspace("s").expect("sound");
+    fill(&twin.keyspace("s").expect("a name"), 0..1_000, b"one");
+    wrong(twin.apply(&mut &one_to_two[..]));
+}
+
+#[test]
+fn a_folder_in_use_is_left_alone() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    let db = relaxed(&path("db"));
+    fill(&db.keyspace("s").expect("a name"), 0..100, b"one");
+    let (_, stream) = whole(&db);
+    let restore = |name: &str| Database::restore(&mut &stream[..], path(name));
+    let exists = |done: Result<BackupInfo, Error>| {
+        assert!(matches!(&done, Err(Error::Io { kind: io::ErrorKind::AlreadyExists, .. })), "{done:?}");
+    };
+    exists(restore("db"));
+    exists(db.backup(path("db")));
+    fs::create_dir(path("notes")).expect("room");
+    fs::write(path("notes/today"), "coral").expect("room");
+    exists(restore("notes"));
+    fs::create_dir(path("empty")).expect("room");
+    restore("empty").expect("an empty folder");
+    exists(restore("empty"));
+    fs::write(path("file"), "").expect("room");
+    let refused = restore("file");
+    assert!(matches!(&refused, Err(Error::Foreign { .. })), "{refused:?}");
+    let refused = restore("absent/new");
+    assert!(matches!(&refused, Err(Error::Io { kind: io::ErrorKind::NotFound, .. })), "{refused:?}");
+
+    // What an attempt left that was cut short goes; what somebody uses or owns stays.
+    let partial = relaxed(&path("new.partial"));
+    assert!(matches!(restore("new"), Err(Error::Locked { .. })));
+    drop(partial);
+    restore("new").expect("nobody uses it");
+    assert!(!path("new.partial").exists());
+    fs::rename(path("notes"), path("more.partial")).expect("ours");
+    assert!(matches!(restore("more"), Err(Error::Foreign { .. })));
+    assert_eq!(fs::read_to_string(path("more.partial/today")).expect("left alone"), "coral");
+}
+
+struct Refusing<R>(R, usize);
+
+impl<R: Read> Read for Refusing<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let upto = buffer.len().min(self.1);
+        if upto == 0 {
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        let read = self.0.read(&mut buffer[..upto])?;
+        self.1 -= read;
+        Ok(read)
+    }
+}
+
+#[test]
+fn a_reader_or_writer_that_fails_is_told_apart_from_damage() {
+    let folder = folder();
+    let db = relaxed(&folder.path().join("db"));
+    let (_, stream) = small(&db);
+    let reset = |error: &Error| matches!(error, Error::Io { kind: io::ErrorKind::ConnectionReset, .. });
+    for upto in [0, 10, 64, 70, stream.len() - 1] {
+        let refused = Database::restore(&mut Refusing(&stream[..], upto), folder.path().join("new"));
+        assert!(refused.as_ref().is_err_and(reset), "{refused:?}");
+        let mut buffer = vec![0; upto];
+        let refused = db.backup_to(&mut &mut buffer[..]);
+        assert!(matches!(&refused, Err(Error::Io { kind: io::ErrorKind::WriteZero, .. })), "{refused:?}");
+    }
+    assert_eq!(db.stats().snapshots.open, 0, "a backup that fails closes its snapshot");
+}
+
+/// Streams that bring a keyspace from one number in all of its values to the next.
+fn streams_of_numbers(path: &Path) -> Vec<Contents> {
+    let db = relaxed(&path.join("db"));
+    let space = db.keyspace("s").expect("a name");
+    fill(&space, 0..400, &0u64.to_le_bytes());
+    db.sync().expect("a disk");
+    let mut base = db.backup(path.join("copy")).expect("room").epoch;
+    let mut states = vec![Contents::of(&db)];
+    fs::create_dir(path.join("streams")).expect("room");
+    for number in 1..40u64 {
+        db.sync().expect("a disk");
+        for key in 0..400u32 {
+            match (u64::from(key) + number) % 7 {
+                0 => _ = space.remove(key.to_be_bytes()).expect("sound"),
+                _ => space.insert(key.to_be_bytes(), number.to_le_bytes()).expect("room"),
+            }
+        }
+        db.batch().mark(number).commit().expect("room");
+        db.sync().expect("a disk");
+        let mut stream = File::create(path.join("streams").join(number.to_string())).expect("room");
+        base = db.backup_since(base, &mut stream).expect("room").epoch;
+        states.push(Contents::of(&db));
+    }
+    states
+}
+
+#[test]
+fn a_killed_application_leaves_no_half() {
+    let folder = folder();
+    let states = streams_of_numbers(folder.path());
+    let mut last = 0;
+    for _ in 0..12 {
+        Other::start("apply", folder.path()).kill();
+        let copy = relaxed(&folder.path().join("copy"));
+        let found = Contents::of(&copy);
+        let number = states.iter().position(|state| *state == found).expect("one of the states");
+        assert!(number >= last, "{number} after {last}");
+        last = number;
+        assert_sound(&copy);
+    }
+    let copy = relaxed(&folder.path().join("copy"));
+    for number in last + 1..states.len() {
+        let mut stream = File::open(folder.path().join("streams").join(number.to_string())).expect("ours");
+        copy.apply(&mut stream).expect("the next one");
+    }
+    assert_same(&Contents::of(&copy), &states[states.len() - 1]);
+}
+
+#[test]
+fn a_killed_restoration_leaves_no_half() {
+    let folder = folder();
+    let db = relaxed(&folder.path().join("db"));
+    fill(&db.keyspace("s").expect("a name"), 0..3_000, b"one");
+    let expected = Contents::of(&db);
+    let mut stream = File::create(folder.path().join("stream")).expect("room");
+    db.backup_to(&mut stream).expect("room");
+    let copies = folder.path().join("copies");
+    for _ in 0..8 {
+        fs::create_dir(&copies).expect("room");
+        Other::start("restore", folder.path()).kill();
+        let names = fs::read_dir(&copies).expect("ours").map(|file| file.expect("a file").file_name());
+        let names: Vec<_> = names.map(|name| name.into_string().expect("ours")).collect();
+        for name in names.iter().filter(|name| !name.contains("partial")) {
+            assert_same(&Contents::of(&relaxed(&copies.join(name))), &expected);
+        }
+        let partial = names.iter().find_map(|name| name.strip_suffix(".partial"));
+        if let Some(name) = partial {
+            let mut stream = File::open(folder.path().join("stream")).expect("ours");
+            Database::restore(&mut stream, copies.join(name)).expect("what was left is removed");
+            assert!(!copies.join(format!("{name}.partial")).exists());
+        }
+        fs::remove_dir_all(&copies).expect("ours");
+    }
+}
