@@ -41,7 +41,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The folder `examples` has four complete programs: a cache, a queue, a secondary index and a time series.
+//! The folder `examples` has five complete programs: a backup, a cache, a queue, a secondary index and a time series.
 //!
 //! # Durability
 //!
@@ -90,6 +90,12 @@
 //!   returned or not.
 //! - Operations that read one key and write it are atomic too: [`Keyspace::compare_and_swap`],
 //!   [`Keyspace::fetch_update`], [`Keyspace::increment`], [`Keyspace::pop_first`] and others beside them.
+//!
+//! # Backup
+//!
+//! [`Database::backup_to`] writes a stream, [`Database::backup_since`] only what has changed since an earlier backup,
+//! and [`Database::backup`] makes a copy in a folder. Writers go on meanwhile. [`Database::restore`] and
+//! [`Database::apply`] read streams. To copy the files of an open database is what a power cut does to it, at best.
 //!
 //! # Limits
 //!

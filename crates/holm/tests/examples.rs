@@ -11,6 +11,7 @@ macro_rules! example {
     };
 }
 
+example!(backup, "../examples/backup.rs");
 example!(cache, "../examples/cache.rs");
 example!(queue, "../examples/queue.rs");
 example!(secondary_index, "../examples/secondary_index.rs");
@@ -27,6 +28,18 @@ fn assert_prints(run: Run, expected: &str) {
         run(&folder.path().join("example.holm"), &mut printed).expect("the example runs");
         assert_eq!(String::from_utf8(printed).expect("text"), expected);
     }
+}
+
+#[test]
+fn a_backup() {
+    assert_prints(
+        backup::run,
+        "whole: 1000 records\n\
+         day 1001: a few records\n\
+         day 1002: a few records\n\
+         day 1003: a few records\n\
+         the copy has 1003 days, the last is \"day 1003: a storm\"\n",
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Backups: whole and incremental, damaged and cut short, beside writers, and for the wrong database.
 
-use crate::children::Other;
+use crate::children::{self, Other};
 use crate::tools::{self, Chance, Stop, assert_sound, folder, relaxed};
 use holm::{BackupInfo, Database, Durability, Error, Keyspace, verify_backup};
 use std::collections::BTreeMap;
@@ -501,6 +501,39 @@ fn streams_of_numbers(path: &Path) -> Vec<Contents> {
         states.push(Contents::of(&db));
     }
     states
+}
+
+/// The body of a child: applies one stream after the other.
+pub(crate) fn apply_until_killed(path: &Path, say: &dyn Fn(&str)) {
+    let db = relaxed(&path.join("copy"));
+    let streams = path.join("streams");
+    children::begin("applying", say, move |begun| {
+        for number in 1.. {
+            let Ok(mut stream) = File::open(streams.join(number.to_string())) else { return };
+            match db.apply(&mut stream) {
+                // Applied before this process began, or not the next one.
+                Ok(_) | Err(Error::WrongBase { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+            if number == 2 {
+                begun();
+            }
+        }
+    });
+}
+
+/// The body of a child: restores one stream to folder after folder.
+pub(crate) fn restore_until_killed(path: &Path, say: &dyn Fn(&str)) {
+    let (stream, copies) = (path.join("stream"), path.join("copies"));
+    children::begin("restoring", say, move |begun| {
+        for number in 0u64.. {
+            let mut stream = File::open(&stream).expect("there");
+            Database::restore(&mut stream, copies.join(number.to_string())).expect("room");
+            if number == 1 {
+                begun();
+            }
+        }
+    });
 }
 
 #[test]

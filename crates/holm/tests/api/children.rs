@@ -57,6 +57,14 @@ impl Other {
     }
 }
 
+/// Runs work on a thread of its own, and reports once the work has called back. The thread ends with the process.
+pub(crate) fn begin(words: &str, say: &dyn Fn(&str), work: impl FnOnce(&dyn Fn()) + Send + 'static) {
+    let (begun, hear) = std::sync::mpsc::channel();
+    std::thread::spawn(move || work(&|| begun.send(()).expect("the main thread")));
+    hear.recv().expect("work that begins");
+    say(words);
+}
+
 /// Not a test: the body of a child.
 #[test]
 #[ignore = "the part of another process"]
@@ -115,60 +123,9 @@ fn the_other_process() {
             (26..=40).for_each(count);
             say("40");
         }
-        "mark" => {
-            let db = tools::builder().durability(Durability::OnSync).open(path).expect("nobody else");
-            let spaces = ["s", "t"].map(|name| db.keyspace(name).expect("a name"));
-            let (begun, hear) = std::sync::mpsc::channel();
-            std::thread::spawn(move || {
-                for mark in 1..=u64::MAX {
-                    let count = mark.to_le_bytes();
-                    let batch = db.batch().insert(&spaces[0], "count", count).insert(&spaces[1], count, "");
-                    batch.mark(mark).commit().expect("room");
-                    if mark == 200 {
-                        begun.send(()).expect("the main thread");
-                    }
-                }
-            });
-            hear.recv().expect("a writer");
-            say("marking");
-        }
-        "apply" => {
-            let path = Path::new(&path);
-            let db = tools::relaxed(&path.join("copy"));
-            let (begun, hear) = std::sync::mpsc::channel();
-            let streams = path.join("streams");
-            std::thread::spawn(move || {
-                for number in 1.. {
-                    let Ok(mut stream) = std::fs::File::open(streams.join(number.to_string())) else { return };
-                    match db.apply(&mut stream) {
-                        // Applied before this process began, or not the next one.
-                        Ok(_) | Err(Error::WrongBase { .. }) => {}
-                        Err(error) => panic!("{error}"),
-                    }
-                    if number == 2 {
-                        begun.send(()).expect("the main thread");
-                    }
-                }
-            });
-            hear.recv().expect("a thread that applies");
-            say("applying");
-        }
-        "restore" => {
-            let path = Path::new(&path);
-            let (begun, hear) = std::sync::mpsc::channel();
-            let (stream, copies) = (path.join("stream"), path.join("copies"));
-            std::thread::spawn(move || {
-                for number in 0u64.. {
-                    let mut stream = std::fs::File::open(&stream).expect("there");
-                    Database::restore(&mut stream, copies.join(number.to_string())).expect("room");
-                    if number == 1 {
-                        begun.send(()).expect("the main thread");
-                    }
-                }
-            });
-            hear.recv().expect("a thread that restores");
-            say("restoring");
-        }
+        "mark" => crate::marks::mark_until_killed(Path::new(&path), &say),
+        "apply" => crate::backups::apply_until_killed(Path::new(&path), &say),
+        "restore" => crate::backups::restore_until_killed(Path::new(&path), &say),
         other => panic!("no part named {other}"),
     }
 }

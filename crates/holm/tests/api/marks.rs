@@ -1,8 +1,9 @@
 //! Marks: they rise, belong to what was committed with them, and survive with it.
 
-use crate::children::Other;
+use crate::children::{self, Other};
 use crate::tools::{self, assert_sound, folder};
 use holm::{Database, Durability, Error, Keyspace};
+use std::path::Path;
 use std::thread;
 
 fn count(space: &Keyspace) -> Option<u64> {
@@ -152,6 +153,22 @@ fn a_durable_mark_survives_a_power_cut() {
     let mark = left.mark().expect("sound").expect("synced");
     assert!(mark >= durable, "found {mark}, and {durable} was durable");
     assert_eq!(count(&left.keyspace("s").expect("a name")), Some(mark));
+}
+
+/// The body of a child: batches with a count, each with the count as its mark.
+pub(crate) fn mark_until_killed(path: &Path, say: &dyn Fn(&str)) {
+    let db = tools::builder().durability(Durability::OnSync).open(path).expect("nobody else");
+    let spaces = ["s", "t"].map(|name| db.keyspace(name).expect("a name"));
+    children::begin("marking", say, move |begun| {
+        for mark in 1..=u64::MAX {
+            let count = mark.to_le_bytes();
+            let batch = db.batch().insert(&spaces[0], "count", count).insert(&spaces[1], count, "");
+            batch.mark(mark).commit().expect("room");
+            if mark == 200 {
+                begun();
+            }
+        }
+    });
 }
 
 #[test]
