@@ -20,6 +20,8 @@ mod full;
 mod history;
 #[path = "store/hostile.rs"]
 mod hostile;
+#[path = "store/increments.rs"]
+mod increments;
 #[path = "store/loss.rs"]
 mod loss;
 #[path = "store/power.rs"]

@@ -190,6 +190,8 @@ impl Database {
     /// incremental one, whose base is the state that this database stands at. What it does not have goes: the
     /// result is the state of the stream, and nothing else.
     ///
+    /// A whole backup can be applied, too, to a database that has no pairs and no mark.
+    ///
     /// The stream is read to its end, verified and stored in the database's folder before anything changes. From then
     /// on, an opening after a crash completes what was begun. So after any crash, an open database stands at the base
     /// or at the state of the stream. In this process, readers see the changes one by one meanwhile, and a snapshot

@@ -4,6 +4,7 @@
 use super::format::Header;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::mark;
 use crate::operation::Operation;
 use crate::record;
 use holm_medium::Epoch;
@@ -45,14 +46,11 @@ impl Base {
         Ok(Some(Base { uuid: bytes[..16].try_into().expect("sixteen bytes"), epoch: number(16), own: number(24) }))
     }
 
-    /// Makes all that was written before durable, and then states, durably, that this is the state of a stream.
+    /// States that what was written so far is the state of a stream. Durable, with all of it, when it returns.
     pub(super) fn reach(engine: &Engine, header: &Header) -> Result<()> {
-        let store = &engine.store;
-        let last = Operation::begin(store)?;
-        let own = last.epoch();
-        last.finish_durably()?;
-        let base = Base { uuid: header.uuid, epoch: header.epoch, own };
-        let mut operation = Operation::begin(store)?;
+        let mut operation = Operation::begin(&engine.store)?;
+        // No write before has a later epoch, and this one's is over when it is durable: every later write is told apart.
+        let base = Base { uuid: header.uuid, epoch: header.epoch, own: operation.epoch() };
         let payload = operation.write_record(BASE, &base.encode(), &mut Vec::new())?;
         operation.put(engine.catalog.own(), BASE, payload)?;
         operation.finish_durably()
@@ -65,12 +63,15 @@ impl Base {
 
     /// Refuses a database that does not stand at the base of a stream.
     pub(super) fn check(engine: &Engine, header: &Header) -> Result<()> {
+        if header.base == 0 {
+            return check_empty(engine);
+        }
         let expected = format!("a copy of database {} at epoch {}", shown(&header.uuid), header.base);
         let wrong = |found: String| Err(Error::WrongBase { found, expected: expected.clone() });
         let Some(base) = Base::read(engine)? else {
             return wrong("a database that is no copy".into());
         };
-        if (base.uuid, base.epoch) != (header.uuid, header.base) || header.base == 0 {
+        if (base.uuid, base.epoch) != (header.uuid, header.base) {
             return wrong(format!("a copy of database {} at epoch {}", shown(&base.uuid), base.epoch));
         }
         let latest = latest_change(engine)?;
@@ -78,6 +79,19 @@ impl Base {
             return wrong(format!("a copy that was written in its epoch {latest}, after {}", base.own));
         }
         Ok(())
+    }
+}
+
+/// Refuses a database that has a pair or a mark: a whole backup would remove it.
+fn check_empty(engine: &Engine) -> Result<()> {
+    let wrong =
+        |found: String| Err(Error::WrongBase { found, expected: "an empty database, for a whole backup".into() });
+    if let Some(mark) = mark::read(&engine.store, &engine.catalog)? {
+        return wrong(format!("a database with the mark {mark}"));
+    }
+    match engine.catalog.trees().into_iter().find(|tree| tree.root.pairs() > 0) {
+        Some(tree) => wrong(format!("a database with {} pairs in {:?}", tree.root.pairs(), tree.name)),
+        None => Ok(()),
     }
 }
 

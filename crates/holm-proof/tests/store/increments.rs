@@ -1,0 +1,154 @@
+//! Incremental backups that are applied to a copy: whatever fails, and whenever power does, the copy is at one backup or
+//! at the next, and an opening completes what was begun.
+
+use crate::history::{Contents, Mode, contents};
+use holm::{Database, Durability, Error};
+use holm_proof::disk::{Fault, Kind, SimDisk};
+
+const MODE: Mode = Mode::new(false, Durability::OnSync);
+
+/// A database at some moments, and the streams that lead from each to the next; the first is whole.
+struct Source {
+    states: Vec<Contents>,
+    streams: Vec<Vec<u8>>,
+}
+
+impl Source {
+    fn new() -> Source {
+        let db = MODE.open(&SimDisk::new()).expect("a sound disk");
+        let spaces = ["north", "south"].map(|name| db.keyspace(name).expect("a name"));
+        let (mut base, mut source) = (0, Source { states: Vec::new(), streams: Vec::new() });
+        for round in 0..4u8 {
+            for key in 0..120u32 {
+                let space = &spaces[key as usize % 2];
+                match (key + u32::from(round) * 11) % 5 {
+                    0 => _ = space.remove(key.to_be_bytes()).expect("sound"),
+                    1 if round > 0 && key > 60 => {}
+                    _ => space.insert(key.to_be_bytes(), vec![round; 30 + key as usize]).expect("room"),
+                }
+            }
+            db.sync().expect("a sound disk");
+            let mut stream = Vec::new();
+            base = db.backup_since(base, &mut stream).expect("a buffer").epoch;
+            db.sync().expect("a sound disk");
+            source.states.push(contents(&db, "the source"));
+            source.streams.push(stream);
+        }
+        source
+    }
+
+    /// Opens a copy, which must be at one of two neighbouring states; returns which.
+    fn open(&self, disk: &SimDisk, context: &str) -> (Database, usize) {
+        let db = MODE.open(disk).unwrap_or_else(|error| panic!("{context}: {error}"));
+        let found = contents(&db, context);
+        let at = self.states.iter().position(|state| *state == found);
+        let at = at.unwrap_or_else(|| panic!("{context}: neither one backup nor the next, {} pairs", found.len()));
+        let left = disk.files().into_iter().find(|file| file.to_string_lossy().contains("increment"));
+        assert_eq!(left, None, "{context}");
+        (db, at)
+    }
+
+    /// Returns a disk with a closed copy at the first state.
+    fn copy(&self) -> SimDisk {
+        let disk = SimDisk::new();
+        let db = MODE.open(&disk).expect("a sound disk");
+        db.apply(&mut &self.streams[0][..]).expect("an empty database");
+        db.close().expect("a sound disk");
+        disk
+    }
+
+    /// Applies the rest of the streams.
+    fn go_on(&self, db: &Database, at: usize, context: &str) {
+        for (state, stream) in self.states.iter().zip(&self.streams).skip(at + 1) {
+            db.apply(&mut &stream[..]).unwrap_or_else(|error| panic!("{context}: {error}"));
+            assert!(contents(db, context) == *state, "{context}");
+        }
+        assert_eq!(db.check().expect("sound").faults.len(), 0, "{context}");
+    }
+}
+
+/// Calls `look` with what a fault at each call of an application leaves: the disk, what the call returned, and a
+/// context for errors.
+fn at_each_call(source: &Source, fault: Fault, mut look: impl FnMut(&SimDisk, Result<(), Error>, &str)) {
+    for call in 0.. {
+        let disk = source.copy();
+        let db = MODE.open(&disk).expect("a sound disk");
+        db.sync().expect("a sound disk");
+        let before = disk.calls().of(Kind::Any);
+        disk.fail(Kind::Any, before + call, fault);
+        let done = db.apply(&mut &source.streams[1][..]).map(drop);
+        let reached = disk.calls().of(Kind::Any) - before;
+        look(&disk, done, &format!("{fault:?} at call {call}"));
+        if reached <= call {
+            assert!(call > 20, "an application makes calls: {call}");
+            return;
+        }
+    }
+}
+
+/// Power fails at each call of an application, and in half of the cases again while the next opening completes it.
+#[test]
+fn power_fails_while_a_backup_is_applied() {
+    let source = Source::new();
+    let mut ends = [0; 2];
+    at_each_call(&source, Fault::PowerCut, |disk, done, context| {
+        let mut cuts = vec![disk.crash_to_durable(), disk.crash_keeping_all()];
+        cuts.extend((0..3).map(|seed| disk.crash_seeded(seed)));
+        for (number, cut) in cuts.into_iter().enumerate() {
+            let context = format!("{context}, crash {number}");
+            let again = cut.crash_keeping_all();
+            again.fail(Kind::Any, again.calls().of(Kind::Any) + 7 * number as u64 + 10, Fault::PowerCut);
+            drop(MODE.open(&again));
+            for disk in [cut, again.crash_seeded(number as u64)] {
+                let (db, at) = source.open(&disk, &context);
+                assert!(at <= 1 && (done.is_err() || at == 1), "{context}: {at} after {done:?}");
+                ends[at] += 1;
+                source.go_on(&db, at, &context);
+            }
+        }
+    });
+    assert!(ends.iter().all(|count| *count > 20), "both ends are met: {ends:?}");
+}
+
+/// Each call of an application fails once. The error is typed; the next opening finds one backup or the next.
+#[test]
+fn calls_fail_while_a_backup_is_applied() {
+    let source = Source::new();
+    for fault in [Fault::Eio, Fault::NoSpace, Fault::Short(7), Fault::Interrupted] {
+        at_each_call(&source, fault, |disk, done, context| {
+            disk.heal();
+            match &done {
+                Ok(()) | Err(Error::Io { .. } | Error::NoSpace { .. } | Error::Poisoned { .. }) => {}
+                other => panic!("{context}: {other:?}"),
+            }
+            assert!(done.is_ok() || !matches!(fault, Fault::Short(_) | Fault::Interrupted), "{context}: {done:?}");
+            let disk = disk.crash_keeping_all();
+            let (db, at) = source.open(&disk, context);
+            assert!(at <= 1 && (done.is_err() || at == 1), "{context}: {at} after {done:?}");
+            source.go_on(&db, at, context);
+        });
+    }
+}
+
+/// A full disk in the middle of an application: the call can be repeated, on the same handle.
+#[test]
+fn an_application_goes_on_after_a_full_disk() {
+    let source = Source::new();
+    for call in (0..200).step_by(3) {
+        let disk = source.copy();
+        let db = MODE.open(&disk).expect("a sound disk");
+        disk.fail_from(Kind::Any, disk.calls().of(Kind::Any) + call, Fault::NoSpace);
+        let refused = db.apply(&mut &source.streams[1][..]);
+        disk.heal();
+        match refused {
+            Ok(_) => {}
+            Err(Error::NoSpace { .. }) => {
+                db.apply(&mut &source.streams[1][..]).unwrap_or_else(|error| panic!("call {call}: {error}"));
+            }
+            // Calls that cannot meet a full disk on a real one, such as an opening.
+            Err(Error::Io { .. } | Error::Poisoned { .. }) => continue,
+            Err(error) => panic!("call {call}: {error}"),
+        }
+        assert!(contents(&db, "applied") == source.states[1], "call {call}");
+    }
+}
