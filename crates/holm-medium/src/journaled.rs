@@ -7,7 +7,7 @@
 //! *Private*: the image is anonymous memory, and only the log and the checkpoint write to the files. Every design is
 //! crash-consistent on it. Data must fit into memory, and the death of the process costs what the loss of power costs.
 //!
-//! `data_files.rs` is the medium itself, and how it grows. `open.rs` and `settle.rs` decide what a crash has left, with
+//! `data_files.rs` is the medium itself, and how it grows. `open.rs` and `recover.rs` decide what a crash has left, with
 //! `map.rs`, `reserve.rs`, `logged.rs` and `checksum.rs`; `opened.rs`, `recovery.rs` and `opened_state.rs` are what
 //! they hand on. `state.rs` is what the threads share and `background.rs` runs them: `group_commit.rs` writes the log,
 //! `preallocate.rs` grows the files, `due.rs` takes checkpoints (`checkpoint.rs`) by the sizes of `log_size.rs`.
@@ -30,9 +30,9 @@ mod open;
 mod opened;
 mod opened_state;
 mod preallocate;
+mod recover;
 mod recovery;
 mod reserve;
-mod settle;
 mod state;
 mod touched;
 mod wakeup;

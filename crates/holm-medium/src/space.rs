@@ -270,7 +270,7 @@ impl Space {
 
     /// At close, once everything is durable: frees all retired records, and lowers the frontier to the end of the last
     /// live record.
-    pub fn settle(&self) {
+    pub fn free_all_retired(&self) {
         for own in self.own.iter() {
             let mut cache = own.lock();
             while self.reclaim_retired(&mut cache, Epoch::MAX, RECLAIM_MORE) {}

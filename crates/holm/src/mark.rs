@@ -82,7 +82,7 @@ struct RecentMarks {
 
 impl RecentMarks {
     /// Forgets the marks whose epochs are durable, except for the greatest.
-    fn settle(&mut self, durable: Epoch) {
+    fn note_durable(&mut self, durable: Epoch) {
         let is_durable = |(epoch, _): &(Epoch, u64)| *epoch <= durable;
         let greatest = self.recent.iter().filter(|entry| is_durable(entry)).map(|(_, mark)| *mark).max();
         self.durable = self.durable.max(greatest);
@@ -103,13 +103,13 @@ impl Marks {
     /// Notes a mark that was committed in an epoch.
     pub(crate) fn note(&self, store: &Store, epoch: Epoch, mark: u64) {
         let mut marks = self.lock();
-        marks.settle(store.clock().durable());
+        marks.note_durable(store.clock().durable());
         marks.recent.push_back((epoch, mark));
     }
 
     fn durable(&self, store: &Store) -> Option<u64> {
         let mut marks = self.lock();
-        marks.settle(store.clock().durable());
+        marks.note_durable(store.clock().durable());
         marks.durable
     }
 }
@@ -166,11 +166,11 @@ mod tests {
     #[test]
     fn the_greatest_durable_mark_counts() {
         let mut marks = RecentMarks { durable: Some(3), recent: VecDeque::from([(10, 4), (11, 6), (10, 5), (12, 7)]) };
-        marks.settle(9);
+        marks.note_durable(9);
         assert_eq!((marks.durable, marks.recent.len()), (Some(3), 4));
-        marks.settle(11);
+        marks.note_durable(11);
         assert_eq!((marks.durable, marks.recent.len()), (Some(6), 1));
-        marks.settle(12);
+        marks.note_durable(12);
         assert_eq!((marks.durable, marks.recent.len()), (Some(7), 0));
     }
 }

@@ -60,7 +60,7 @@ impl Admission {
         }
         let mut asked = requests.lock();
         let refusals = asked.refusals;
-        let mut held = false;
+        let mut throttled = false;
         loop {
             labels.failure().refuse_if_ended()?;
             asked.refused(refusals)?;
@@ -72,8 +72,8 @@ impl Admission {
                 // Set under the lock under which it is cleared: the thread that takes the lines next sees it and wakes
                 // this one.
                 self.gate.fetch_or(THROTTLED, Ordering::Relaxed);
-                self.throttled_writes.fetch_add(u64::from(!held), Ordering::Relaxed);
-                held = true;
+                self.throttled_writes.fetch_add(u64::from(!throttled), Ordering::Relaxed);
+                throttled = true;
                 requests.want(&mut asked, labels.active());
             }
             asked = requests.wait(asked);

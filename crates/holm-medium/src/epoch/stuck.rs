@@ -26,7 +26,7 @@ impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Stuck { epoch, operations, waited } = self;
         match operations {
-            0 => write!(f, "a batch has held epoch {epoch} open for {waited:?}"),
+            0 => write!(f, "a commit has held epoch {epoch} open for {waited:?}"),
             _ => write!(f, "{operations} operations have kept epoch {epoch} open for {waited:?}"),
         }
     }

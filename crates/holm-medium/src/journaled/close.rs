@@ -39,7 +39,7 @@ pub(super) fn close(shared: &Shared) -> Result<()> {
 /// The lengths of the files as far as they are in use, in whole extents.
 fn in_use(shared: &Shared, lengths: [u64; 2]) -> [u64; 2] {
     let space = &shared.storage().space;
-    space.settle();
+    space.free_all_retired();
     let used = [u64::from(space.block_frontier()) * space.block_bytes(), space.record_frontier()];
     std::array::from_fn(|area| lengths[area].min(used[area].next_multiple_of(SMALL_EXTENT)))
 }

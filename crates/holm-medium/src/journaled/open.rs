@@ -6,15 +6,15 @@
 //!
 //! The tail is therefore kept only under five conditions. Boot, files and file system are the same. No session has
 //! marked the database poisoned. The files can still be synced. The image agrees with what was logged since the last
-//! checkpoint (`settle.rs`, `logged.rs`). Otherwise history is cut at the last whole record, and every logged line is
+//! checkpoint (`recover.rs`, `logged.rs`). Otherwise history is cut at the last whole record, and every logged line is
 //! restored.
 
 use super::checksum::sum_leaves;
 use super::data_files::{Journaled, area_path};
 use super::map::map;
 use super::opened::{JournaledOptions, Opened};
+use super::recover::recover;
 use super::recovery::{Found, Recovery};
-use super::settle::settle;
 use crate::epoch::FIRST_EPOCH;
 use crate::error::{MediumError, Result};
 use crate::loc::Area;
@@ -48,7 +48,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     let reason = doubts(&*vfs, dir, &superblock, &files, kind)?;
     let image = Arc::new(map(dir, &files, kind, options, None)?);
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
-    let mut opened = settle(medium, superblock, superblock_file, reason, options)?;
+    let mut opened = recover(medium, superblock, superblock_file, reason, options)?;
     opened.recovery.damaged.extend(damaged);
     Ok(opened)
 }

@@ -86,13 +86,13 @@ fn an_area_whose_records_change_their_sizes_stays_near_what_is_live() {
 }
 
 #[test]
-fn a_settled_area_ends_with_its_last_record() {
+fn an_area_without_retired_records_ends_with_its_last_record() {
     let (medium, space) = (medium(64 << 20), Space::new());
     let records: Vec<_> = (0..10_000).map(|_| space.take_record(&medium, 10, 20).expect("room")).collect();
     records.iter().skip(10).for_each(|offset| space.retire_record(11, *offset, 20));
     let last = records[..10].iter().max().expect("ten") + 160;
     assert!(space.record_frontier() > last);
-    space.settle();
+    space.free_all_retired();
     assert_eq!(space.record_frontier(), last);
 }
 

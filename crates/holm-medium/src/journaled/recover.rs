@@ -28,7 +28,7 @@ struct Doubt {
 }
 
 /// Syncs the files, replays the log if it must, and returns what is there now.
-pub(super) fn settle(
+pub(super) fn recover(
     medium: Journaled,
     mut superblock: Superblock,
     superblock_file: Box<dyn VfsFile>,
