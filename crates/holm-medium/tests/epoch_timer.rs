@@ -194,7 +194,7 @@ fn a_batch_that_holds_the_clock_is_reported() {
     let timer = EpochTimer::start(writer.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     let hold = writer.clock().hold(0, 2).expect("sound");
     let late = timer.sync_within(SHORT).expect_err("it is held").to_string();
-    assert!(late.contains("a batch has held epoch 4 open"), "{late}");
+    assert!(late.contains("a commit has held epoch 4 open"), "{late}");
     drop(hold);
     timer.sync_within(LONG).expect("sound");
 }
