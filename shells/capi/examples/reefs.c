@@ -50,10 +50,10 @@ int main(int count, char **arguments) {
 
     /* Both or neither, after any crash. */
     holm_batch *batch;
-    must(holm_begin(database, &batch), "holm_begin");
+    must(holm_batch_begin(database, &batch), "holm_batch_begin");
     must(holm_batch_remove(batch, reefs, "north", 5), "holm_batch_remove");
     must(holm_batch_insert(batch, reefs, "south", 5, "coral", 5), "holm_batch_insert");
-    must(holm_commit(batch), "holm_commit");
+    must(holm_batch_commit(batch), "holm_batch_commit");
 
     /* All pairs forwards, then those below "south" backwards. */
     holm_iter *iter;

@@ -239,12 +239,12 @@ void holm_close_iter(holm_iter *iter);
 
 /*
  * Creates an empty batch: its operations take effect at one instant, for every reader and in every crash. The caller
- * owns the handle in `batch` and ends it with holm_commit() or holm_discard(). Any thread. Errors: INVALID.
+ * owns the handle in `batch` and ends it with holm_batch_commit() or holm_batch_discard(). Any thread. Errors: INVALID.
  */
-int holm_begin(const holm_database *database, holm_batch **batch);
+int holm_batch_begin(const holm_database *database, holm_batch **batch);
 
 /*
- * Appends an insertion to the batch. holm_commit() reports operations that exceed a limit or belong to another
+ * Appends an insertion to the batch. holm_batch_commit() reports operations that exceed a limit or belong to another
  * database. One thread at a time. Errors: INVALID.
  */
 int holm_batch_insert(holm_batch *batch, const holm_keyspace *keyspace, const void *key, size_t key_size,
@@ -258,10 +258,10 @@ int holm_batch_remove(holm_batch *batch, const holm_keyspace *keyspace, const vo
  * Errors: TOO_LARGE (64 MiB, each operation counting 64 bytes more), INVALID for a keyspace of another database,
  * DROPPED, CAPACITY, NO_SPACE: nothing has been applied. POISONED: reopening applies all operations or none.
  */
-int holm_commit(holm_batch *batch);
+int holm_batch_commit(holm_batch *batch);
 
 /* Frees a batch without applying it. One thread at a time. */
-void holm_discard(holm_batch *batch);
+void holm_batch_discard(holm_batch *batch);
 
 #ifdef __cplusplus
 }

@@ -23,7 +23,7 @@ fn lost() -> Refusal {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holm_begin(database: *const Database, batch: *mut *mut Batch) -> c_int {
+pub unsafe extern "C" fn holm_batch_begin(database: *const Database, batch: *mut *mut Batch) -> c_int {
     door(|| {
         // SAFETY: by the header's contract: a place for a handle, and an open handle.
         let (mut out, database) =
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn holm_batch_remove(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holm_commit(batch: *mut Batch) -> c_int {
+pub unsafe extern "C" fn holm_batch_commit(batch: *mut Batch) -> c_int {
     door(|| {
         // SAFETY: by the header's contract: no thread uses the handle again.
         let batch = unsafe { raw::take(batch) }.ok_or_else(|| Refusal::invalid("the batch is NULL"))?;
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn holm_commit(batch: *mut Batch) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holm_discard(batch: *mut Batch) {
+pub unsafe extern "C" fn holm_batch_discard(batch: *mut Batch) {
     door(|| {
         // SAFETY: by the header's contract: no thread uses the handle again.
         drop(unsafe { raw::take(batch) });

@@ -141,17 +141,17 @@ static void nulls(holm_database *database, holm_keyspace *keyspace) {
     IS(HOLM_INVALID, holm_prefix(keyspace, NULL, 1, 0, &iter));
     IS(HOLM_INVALID, holm_next(NULL, NULL, NULL, NULL, NULL));
     IS(HOLM_INVALID, holm_next_back(NULL, NULL, NULL, NULL, NULL));
-    IS(HOLM_INVALID, holm_begin(NULL, &batch));
+    IS(HOLM_INVALID, holm_batch_begin(NULL, &batch));
     CHECK(batch == NULL);
-    IS(HOLM_INVALID, holm_begin(database, NULL));
+    IS(HOLM_INVALID, holm_batch_begin(database, NULL));
     IS(HOLM_INVALID, holm_batch_insert(NULL, keyspace, "a", 1, "b", 1));
     IS(HOLM_INVALID, holm_batch_remove(NULL, keyspace, "a", 1));
-    IS(HOLM_INVALID, holm_commit(NULL));
+    IS(HOLM_INVALID, holm_batch_commit(NULL));
     IS(HOLM_INVALID, holm_read_stats(database, NULL, sizeof(holm_stats)));
     IS(HOLM_INVALID, holm_read_stats(database, (holm_stats *)&number, 7));
     IS(HOLM_OK, holm_count(keyspace, &number));
     CHECK(number == 0);
-    holm_discard(NULL);
+    holm_batch_discard(NULL);
     holm_close_iter(NULL);
     holm_close_keyspace(NULL);
     holm_free(NULL);
@@ -252,38 +252,38 @@ static void walks(holm_keyspace *keyspace) {
 
 static void batches(holm_database *database, holm_keyspace *keyspace, const char *beside) {
     holm_batch *batch;
-    IS(HOLM_OK, holm_begin(database, &batch));
+    IS(HOLM_OK, holm_batch_begin(database, &batch));
     IS(HOLM_OK, holm_batch_insert(batch, keyspace, "both", 4, "1", 1));
     IS(HOLM_OK, holm_batch_remove(batch, keyspace, "k000", 4));
     IS(HOLM_INVALID, holm_batch_insert(batch, NULL, "both", 4, "1", 1));
     IS(HOLM_INVALID, holm_batch_insert(batch, keyspace, NULL, 4, "1", 1));
     IS(HOLM_ABSENT, holm_contains(keyspace, "both", 4));
-    IS(HOLM_OK, holm_commit(batch));
+    IS(HOLM_OK, holm_batch_commit(batch));
     IS(HOLM_OK, holm_contains(keyspace, "both", 4));
     IS(HOLM_ABSENT, holm_contains(keyspace, "k000", 4));
-    IS(HOLM_OK, holm_begin(database, &batch));
+    IS(HOLM_OK, holm_batch_begin(database, &batch));
     IS(HOLM_OK, holm_batch_remove(batch, keyspace, "both", 4));
-    holm_discard(batch);
+    holm_batch_discard(batch);
     IS(HOLM_OK, holm_contains(keyspace, "both", 4));
-    IS(HOLM_OK, holm_begin(database, &batch));
-    IS(HOLM_OK, holm_commit(batch));
+    IS(HOLM_OK, holm_batch_begin(database, &batch));
+    IS(HOLM_OK, holm_batch_commit(batch));
 
     holm_options options = small();
     holm_database *other;
     holm_keyspace *others;
     IS(HOLM_OK, holm_open(beside, &options, &other));
     IS(HOLM_OK, holm_open_keyspace(other, "others", &others));
-    IS(HOLM_OK, holm_begin(database, &batch));
+    IS(HOLM_OK, holm_batch_begin(database, &batch));
     IS(HOLM_OK, holm_batch_remove(batch, keyspace, "both", 4));
     IS(HOLM_OK, holm_batch_insert(batch, others, "both", 4, "1", 1));
-    IS(HOLM_INVALID, holm_commit(batch));
+    IS(HOLM_INVALID, holm_batch_commit(batch));
     IS(HOLM_OK, holm_contains(keyspace, "both", 4));
     /* Closes the database first, and the handles that depend on it afterwards. */
-    IS(HOLM_OK, holm_begin(other, &batch));
+    IS(HOLM_OK, holm_batch_begin(other, &batch));
     IS(HOLM_OK, holm_close(other));
     CHECK(holm_insert(others, "late", 4, "1", 1) < 0);
     IS(HOLM_OK, holm_batch_insert(batch, others, "late", 4, "1", 1));
-    CHECK(holm_commit(batch) < 0);
+    CHECK(holm_batch_commit(batch) < 0);
     holm_close_keyspace(others);
 }
 
