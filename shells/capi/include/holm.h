@@ -15,11 +15,13 @@
  * at most 1073741824.
  *
  * Handles. A NULL handle is refused with HOLM_INVALID where a handle is required; closing NULL does nothing. Each
- * handle keeps alive what it depends on. A database may be closed before its keyspaces, iterators and batches. These
- * then refuse to write, and must still be closed. No handle may be used during or after the call that closes it.
+ * handle keeps alive what it depends on. A database may be closed before its keyspaces, iterators, batches,
+ * transactions and snapshots. These then refuse to write, and must still be closed. No handle may be used during or
+ * after the call that closes it.
  *
- * Threads. Databases and keyspaces: any number of threads at once, except for the call that closes one. Iterators and
- * batches: any thread, one at a time. No handle may be used in the child of a fork.
+ * Threads. Databases, keyspaces and snapshots: any number of threads at once, except for the call that closes one.
+ * Iterators and batches: any thread, one at a time. A transaction and the iterators in it: any thread, one at a time
+ * for all of them together. No handle may be used in the child of a fork.
  *
  * Outputs. A pointer to a result must not be NULL, unless the function allows it. Unless a call returns HOLM_OK, its
  * output handles and pointers are NULL, and its output numbers 0, unless the function states another value.
@@ -41,6 +43,7 @@ extern "C" {
 /* Codes. Their numbers never change; more may be added. */
 #define HOLM_OK 0            /* done, or found */
 #define HOLM_ABSENT 1        /* no such key, no more pairs, no such keyspace */
+#define HOLM_UNEQUAL 2       /* the key has another value than the expected one, and keeps it */
 #define HOLM_INVALID (-1)    /* an invalid argument */
 #define HOLM_NOT_FOUND (-2)  /* there is no database in this folder, and must_exist is set */
 #define HOLM_IO (-3)         /* the operating system refused a call */
@@ -51,7 +54,7 @@ extern "C" {
 #define HOLM_VERSION (-8)    /* written in another version of the format */
 #define HOLM_GEOMETRY (-9)   /* the database differs from the options, for example in its design */
 #define HOLM_LOCKED (-10)    /* another process or handle has it open */
-#define HOLM_READ_ONLY (-11) /* a write to a read-only database */
+#define HOLM_READ_ONLY (-11) /* a write to a read-only database, or to a keyspace of a snapshot */
 #define HOLM_NOT_CLEAN (-12) /* it was not closed, and a read-only open must not repair it */
 #define HOLM_POISONED (-13)  /* a write or sync failed earlier, or it was closed: reopen it */
 #define HOLM_UNSUPPORTED (-14) /* this platform, file system or design does not support it */
@@ -61,11 +64,16 @@ extern "C" {
 #define HOLM_OUT_OF_MEMORY (-18) /* no memory for a copy */
 #define HOLM_PANIC (-19)     /* a bug in the engine, see above */
 #define HOLM_OTHER (-20)     /* an error without a code of its own: see the message */
+#define HOLM_CONFLICT (-21)  /* another thread changed what the transaction had read: begin anew */
+#define HOLM_ENDED (-22)     /* the snapshot has ended, or the transaction of this iterator */
+#define HOLM_OVERFLOW (-23)  /* a sum that does not fit into 64 bits */
 
 typedef struct holm_database holm_database; /* an open database */
 typedef struct holm_keyspace holm_keyspace; /* a named, ordered map in a database */
 typedef struct holm_iter holm_iter;         /* the pairs of a range, from both ends */
 typedef struct holm_batch holm_batch;       /* operations that take effect at one instant */
+typedef struct holm_transaction holm_transaction; /* reads and writes that take effect at one instant */
+typedef struct holm_snapshot holm_snapshot; /* the database as it was at one instant */
 
 /* How many of the latest writes a power failure may lose. */
 #define HOLM_BUFFERED 0 /* at most those of two intervals and one sync; writes return at once */
@@ -85,9 +93,10 @@ typedef struct holm_options {
     const char *design;  /* the leaf design, the same at each open as at creation; NULL: the default */
     int32_t memory;      /* not 0: a private image in memory of this process, not a shared mapping of the files */
     int32_t must_exist;  /* not 0: do not create a database if there is none */
+    uint64_t snapshot_bytes; /* the most bytes that open snapshots keep; beyond that the oldest ends; 0: 1 GiB */
 } holm_options;
 
-#define HOLM_OPTIONS { sizeof(holm_options), HOLM_BUFFERED, 0, 0, 0, NULL, 0, 0 }
+#define HOLM_OPTIONS { sizeof(holm_options), HOLM_BUFFERED, 0, 0, 0, NULL, 0, 0, 0 }
 
 /* Numbers about an open database. Fields may be added at the end. */
 typedef struct holm_stats {
@@ -105,6 +114,10 @@ typedef struct holm_stats {
     uint64_t recovered_records; /* log entries that the last open read; 0 after a clean close */
     uint64_t waiting_ns;        /* how long the end of an epoch has been waiting for operations at this moment, or 0 */
     uint64_t waiting_operations; /* how many operations it waits for; 0 if it waits for a batch */
+    uint64_t snapshots;         /* open snapshots */
+    uint64_t oldest_snapshot_ns; /* the age of the oldest; 0 if there is none */
+    uint64_t snapshot_memory_bytes; /* bytes of memory that they keep: former pairs of changed leaves */
+    uint64_t snapshot_record_bytes; /* bytes of replaced records that they keep, a part of record_bytes */
 } holm_stats;
 
 /* The library's version, "0.1.0". Static. Any thread. */
@@ -129,7 +142,7 @@ int holm_open(const char *path, const holm_options *options, holm_database **dat
 
 /*
  * Makes everything durable, leaves a clean database, and frees the handle, whatever it returns. Other handles to the
- * database (keyspaces, iterators and batches) refuse to write from then on, and keep it locked until they are closed.
+ * database refuse to write from then on, and keep it locked until they are closed.
  * Exclusive: no other call on this handle may be running.
  * Errors: the first failure of the session, or of the close itself; a later open recovers.
  */
@@ -192,7 +205,7 @@ int holm_get(const holm_keyspace *keyspace, const void *key, size_t key_size, vo
 int holm_get_copy(const holm_keyspace *keyspace, const void *key, size_t key_size, void **value,
                   size_t *value_size);
 
-/* Frees a copy from holm_get_copy(); NULL does nothing. Any thread. */
+/* Frees a copy from any function that makes one for the caller; NULL does nothing. Any thread. */
 void holm_free(void *value);
 
 /* HOLM_OK if the key is present, HOLM_ABSENT if not. Any thread. Errors: DROPPED, POISONED (HOLM_STRICT alone). */
@@ -212,10 +225,59 @@ int holm_remove(const holm_keyspace *keyspace, const void *key, size_t key_size)
 int holm_count(const holm_keyspace *keyspace, uint64_t *count);
 
 /*
+ * Atomic operations on one key. Each reads and writes the key at one instant between its call and its return, and is as
+ * durable as holm_insert(). A value that is handed out is a copy, which the caller frees with holm_free(). Places for
+ * it may be NULL; then no copy is made. Any thread. Errors of each: those of holm_insert(); OUT_OF_MEMORY if there is
+ * no memory for a copy, and the operation has taken effect then.
+ */
+
+/*
+ * Replaces a key's value by `value` if it is the expected one. Here NULL with size 0 is no value: as `expected` it
+ * stands for an absent key, and as `value` it removes the key. The empty string is a pointer with size 0. If the value
+ * is another one, returns HOLM_UNEQUAL, and `current` is a copy of it; NULL if the key is absent.
+ */
+int holm_compare_and_swap(const holm_keyspace *keyspace, const void *key, size_t key_size, const void *expected,
+                          size_t expected_size, const void *value, size_t value_size, void **current,
+                          size_t *current_size);
+
+/*
+ * Stores a value if the key is absent. If the key is present, returns HOLM_UNEQUAL, and `current` is a copy of its
+ * value.
+ */
+int holm_insert_if_absent(const holm_keyspace *keyspace, const void *key, size_t key_size, const void *value,
+                          size_t value_size, void **current, size_t *current_size);
+
+/*
+ * Stores a value, and hands out a copy of the one before. HOLM_ABSENT if the key was absent; the value is stored all the
+ * same.
+ */
+int holm_swap(const holm_keyspace *keyspace, const void *key, size_t key_size, const void *value, size_t value_size,
+              void **before, size_t *before_size);
+
+/* Removes a key, and hands out a copy of its value. HOLM_ABSENT if it was absent. */
+int holm_take(const holm_keyspace *keyspace, const void *key, size_t key_size, void **value, size_t *value_size);
+
+/*
+ * Adds `by` to a number and stores the sum in `sum`, which may be NULL. The value is an int64_t in eight bytes, the
+ * least significant first; an absent key counts as 0. Errors in addition: INVALID if the value has another length,
+ * OVERFLOW; nothing has changed then.
+ */
+int holm_increment(const holm_keyspace *keyspace, const void *key, size_t key_size, int64_t by, int64_t *sum);
+
+/*
+ * Removes the pair with the least key, and hands out copies of key and value; HOLM_ABSENT if the keyspace is empty.
+ * Threads that pop from one keyspace get different pairs.
+ */
+int holm_pop_first(const holm_keyspace *keyspace, void **key, size_t *key_size, void **value, size_t *value_size);
+
+/* As holm_pop_first(), with the greatest key. */
+int holm_pop_last(const holm_keyspace *keyspace, void **key, size_t *key_size, void **value, size_t *value_size);
+
+/*
  * Iterates over the pairs from `low`, inclusive, to `high`, exclusive, in the order of their keys as unsigned bytes.
  * NULL with size 0 is no bound. Returns at most `limit` pairs, from both ends together, and reads no more ahead; 0:
- * all. This is not a snapshot: concurrent writes may be visible or not. The caller owns the handle in `iter` and closes
- * it with holm_close_iter(). Any thread. Errors: INVALID.
+ * all. Concurrent writes may be visible or not, unless the keyspace is one of a snapshot. The caller owns the handle in
+ * `iter` and closes it with holm_close_iter(). Any thread. Errors: INVALID.
  */
 int holm_range(const holm_keyspace *keyspace, const void *low, size_t low_size, const void *high, size_t high_size,
                size_t limit, holm_iter **iter);
@@ -227,7 +289,7 @@ int holm_prefix(const holm_keyspace *keyspace, const void *prefix, size_t prefix
 /*
  * Returns the next pair from the front: pointers into the iterator, valid until its next call. Returns HOLM_ABSENT once
  * both ends have met, and on every later call. Any pointer to a result may be NULL. One thread at a time.
- * Errors: DROPPED, CORRUPT, POISONED (HOLM_STRICT alone); the iterator has ended then.
+ * Errors: DROPPED, CORRUPT, ENDED, CONFLICT in a transaction, POISONED (HOLM_STRICT alone); the iterator has ended then.
  */
 int holm_next(holm_iter *iter, const void **key, size_t *key_size, const void **value, size_t *value_size);
 
@@ -262,6 +324,111 @@ int holm_batch_commit(holm_batch *batch);
 
 /* Frees a batch without applying it. One thread at a time. */
 void holm_batch_discard(holm_batch *batch);
+
+/*
+ * Transactions: reads and writes of any number of keys and keyspaces that take effect at one instant. They are strictly
+ * serializable, ranges included. Nothing is locked: if another thread changes what a transaction has read, a later call
+ * returns HOLM_CONFLICT. The transaction can only be ended then, and has written nothing. holm_transact() begins anew
+ * by itself. A transaction that writes nothing is a consistent read. Keys, values and 64 bytes for each write come to
+ * 64 MiB at most. A keyspace of a snapshot is refused with HOLM_READ_ONLY, one of another database with HOLM_INVALID.
+ * One thread at a time uses a transaction and the iterators in it.
+ */
+
+/*
+ * Begins a transaction. The caller owns the handle in `transaction` and ends it with holm_transaction_commit() or
+ * holm_transaction_discard(). Any thread. Errors: INVALID.
+ */
+int holm_transaction_begin(const holm_database *database, holm_transaction **transaction);
+
+/* As holm_get(), at the transaction's instant and with its own writes. Errors in addition: CONFLICT. */
+int holm_transaction_get(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
+                         size_t key_size, void *buffer, size_t capacity, size_t *value_size);
+
+/* As holm_get_copy(), at the transaction's instant and with its own writes. Errors in addition: CONFLICT. */
+int holm_transaction_get_copy(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
+                              size_t key_size, void **value, size_t *value_size);
+
+/* As holm_contains(), at the transaction's instant and with its own writes. Errors in addition: CONFLICT. */
+int holm_transaction_contains(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
+                              size_t key_size);
+
+/*
+ * Stores a value under a key when the transaction commits. Only the transaction itself sees it before.
+ * Errors: TOO_LARGE, and the write is left out; CONFLICT if an earlier call has conflicted.
+ */
+int holm_transaction_insert(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
+                            size_t key_size, const void *value, size_t value_size);
+
+/* Removes a key, which may be absent, when the transaction commits; otherwise as holm_transaction_insert(). */
+int holm_transaction_remove(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
+                            size_t key_size);
+
+/*
+ * As holm_range(), at the transaction's instant and with its own writes, those that follow included. The caller closes
+ * the iterator with holm_close_iter(), before or after the transaction ends; after that it returns HOLM_ENDED.
+ */
+int holm_transaction_range(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *low,
+                           size_t low_size, const void *high, size_t high_size, size_t limit, holm_iter **iter);
+
+/* Iterates over the pairs whose keys begin with `prefix`; otherwise as holm_transaction_range(). */
+int holm_transaction_prefix(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *prefix,
+                            size_t prefix_size, size_t limit, holm_iter **iter);
+
+/*
+ * Makes all writes visible at one instant, at which all that was read is still so, and frees the handle, whatever it
+ * returns. Durable as the database's mode says. `epoch` may be NULL; otherwise it is the commit's epoch, and the commit
+ * is durable once durable_epoch of holm_stats has reached it.
+ * Errors: CONFLICT, DROPPED, CAPACITY, NO_SPACE: nothing has been written (with HOLM_STRICT, the commit may have
+ * happened despite NO_SPACE, and not be durable yet). POISONED: reopening finds all of the writes or none.
+ */
+int holm_transaction_commit(holm_transaction *transaction, uint64_t *epoch);
+
+/* Frees a transaction; nothing has been written. */
+void holm_transaction_discard(holm_transaction *transaction);
+
+/*
+ * The work of a transaction: HOLM_OK for a commit, any other code for none. It may run several times, so it has no
+ * effect elsewhere that must not be repeated. It returns: it neither jumps out nor throws. The transaction belongs to
+ * the caller of `work`: to end it is refused with HOLM_INVALID, and it is gone when `work` has returned.
+ */
+typedef int (*holm_work)(holm_transaction *transaction, void *context);
+
+/*
+ * Runs `work` in a transaction until it commits: anew after each conflict, whatever `work` has returned then, and with
+ * pauses. After several conflicts other transactions wait for it. `context` is for `work`. Returns the code of `work` if
+ * that is not HOLM_OK, and nothing has been written. Any thread, and `work` runs on the same one.
+ * Errors: INVALID if `work` is NULL, or within `work` of another holm_transact() on the same database; CONFLICT after a
+ * thousand attempts; otherwise as holm_transaction_commit().
+ */
+int holm_transact(const holm_database *database, holm_work work, void *context);
+
+/*
+ * Takes a snapshot: the database as it is at one instant, for as long as the handle is open. Writers do not wait for
+ * it. What they replace meanwhile is kept, at most snapshot_bytes of holm_options for all snapshots together; beyond
+ * that the oldest one ends, and its reads return HOLM_ENDED. The caller owns the handle in `snapshot` and closes it with
+ * holm_close_snapshot(). Any thread. Errors: INVALID, POISONED, and NO_SPACE (HOLM_STRICT alone).
+ */
+int holm_open_snapshot(const holm_database *database, holm_snapshot **snapshot);
+
+/*
+ * Opens a keyspace as it was when the snapshot was taken; HOLM_ABSENT if it did not exist. Every function that reads
+ * accepts the handle; those that write, and transactions, refuse it with HOLM_READ_ONLY. holm_count() counts the pairs
+ * one by one. The handle keeps the snapshot open, and the caller closes it with holm_close_keyspace(). A keyspace that
+ * is dropped is gone here, too: its reads return HOLM_DROPPED. Any thread. Errors: INVALID.
+ */
+int holm_open_snapshot_keyspace(const holm_snapshot *snapshot, const char *name, holm_keyspace **keyspace);
+
+/*
+ * Stores the epoch in which the snapshot was taken in `epoch`. Everything in the snapshot is durable once durable_epoch
+ * of holm_stats has reached it. Any thread. Errors: INVALID.
+ */
+int holm_snapshot_epoch(const holm_snapshot *snapshot, uint64_t *epoch);
+
+/*
+ * Closes a snapshot. It ends with the last of its handles, keyspaces and iterators included, and what it kept is free
+ * then. Exclusive: no other call on this handle may be running.
+ */
+void holm_close_snapshot(holm_snapshot *snapshot);
 
 #ifdef __cplusplus
 }

@@ -49,7 +49,8 @@ pub unsafe extern "C" fn holm_batch_insert(
             let (batch, keyspace) = (raw::handle_mut(batch, "the batch")?, raw::handle(keyspace, "the keyspace")?);
             (batch, keyspace, raw::bytes(key, key_size, "the key")?, raw::bytes(value, value_size, "the value")?)
         };
-        batch.push(|batch| batch.insert(&keyspace.0, key, value))
+        let keyspace = keyspace.present()?;
+        batch.push(|batch| batch.insert(keyspace, key, value))
     })
 }
 
@@ -66,7 +67,8 @@ pub unsafe extern "C" fn holm_batch_remove(
             let (batch, keyspace) = (raw::handle_mut(batch, "the batch")?, raw::handle(keyspace, "the keyspace")?);
             (batch, keyspace, raw::bytes(key, key_size, "the key")?)
         };
-        batch.push(|batch| batch.remove(&keyspace.0, key))
+        let keyspace = keyspace.present()?;
+        batch.push(|batch| batch.remove(keyspace, key))
     })
 }
 

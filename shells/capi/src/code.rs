@@ -24,6 +24,7 @@ macro_rules! codes {
 codes! {
     HOLM_OK = 0;
     HOLM_ABSENT = 1;
+    HOLM_UNEQUAL = 2;
     HOLM_INVALID = -1;
     HOLM_NOT_FOUND = -2;
     HOLM_IO = -3;
@@ -44,6 +45,9 @@ codes! {
     HOLM_OUT_OF_MEMORY = -18;
     HOLM_PANIC = -19;
     HOLM_OTHER = -20;
+    HOLM_CONFLICT = -21;
+    HOLM_ENDED = -22;
+    HOLM_OVERFLOW = -23;
 }
 
 /// Returns HOLM_OK if found, HOLM_ABSENT if not.
@@ -88,6 +92,9 @@ impl From<holm::Error> for Refusal {
             Error::TooLarge { .. } => HOLM_TOO_LARGE,
             Error::Invalid { .. } => HOLM_INVALID,
             Error::Dropped { .. } => HOLM_DROPPED,
+            Error::Conflict => HOLM_CONFLICT,
+            Error::Ended => HOLM_ENDED,
+            Error::Overflow { .. } => HOLM_OVERFLOW,
             _ => HOLM_OTHER,
         };
         Self::new(code, error.to_string())

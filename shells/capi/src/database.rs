@@ -16,7 +16,7 @@ pub struct Database(pub(crate) holm::Database);
 ///
 /// # Safety
 /// As for [`raw::text`].
-unsafe fn name<'a>(pointer: *const c_char) -> Result<&'a str, Refusal> {
+pub(crate) unsafe fn name<'a>(pointer: *const c_char) -> Result<&'a str, Refusal> {
     // SAFETY: by the caller's contract, which is the same.
     let name = unsafe { raw::text(pointer, "the keyspace's name")? };
     name.to_str().map_err(|error| Refusal::invalid(format!("the keyspace's name is not UTF-8: {error}")))
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn holm_open_keyspace(
             let out = Out::for_handle(keyspace, "the keyspace")?;
             (out, raw::handle(database, "the database")?, self::name(name)?)
         };
-        out.give(Keyspace(database.0.keyspace(name)?));
+        out.give(Keyspace::Present(database.0.keyspace(name)?));
         Ok(HOLM_OK)
     })
 }

@@ -1,20 +1,47 @@
-//! Iterators: pairs of a range from both ends, borrowed until the next call.
+//! Iterators: pairs of a range from both ends, borrowed until the next call, of a keyspace or in a transaction.
 
 use crate::code::{HOLM_ABSENT, HOLM_OK, Refusal};
 use crate::door::door;
 use crate::keyspace::Keyspace;
 use crate::raw::{self, Out};
+use crate::transaction::Scan;
 use std::ffi::{c_int, c_void};
 use std::ops::Bound;
 use std::ptr;
 
 /// The type behind `holm_iter`.
-pub struct Iter(holm::Iter);
+pub struct Iter(Source);
+
+/// Where an iterator's pairs come from.
+enum Source {
+    /// A keyspace, as it is or as it was.
+    Keyspace(holm::Iter),
+    Transaction(Scan),
+}
+
+/// The end of a range from which a pair is taken.
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    Front,
+    Back,
+}
 
 impl Iter {
     /// Creates an iterator of at most `limit` pairs; 0 is no limit.
     fn new(iter: holm::Iter, limit: usize) -> Self {
-        Iter(if limit == 0 { iter } else { iter.limit(limit) })
+        Iter(Source::Keyspace(if limit == 0 { iter } else { iter.limit(limit) }))
+    }
+
+    pub(crate) fn in_transaction(scan: Scan) -> Self {
+        Iter(Source::Transaction(scan))
+    }
+
+    fn next(&mut self, end: End) -> Result<Option<(&[u8], &[u8])>, Refusal> {
+        match (&mut self.0, end) {
+            (Source::Keyspace(iter), End::Front) => Ok(iter.next_ref().transpose()?),
+            (Source::Keyspace(iter), End::Back) => Ok(iter.next_back_ref().transpose()?),
+            (Source::Transaction(scan), end) => scan.next(end),
+        }
     }
 }
 
@@ -46,9 +73,8 @@ impl Pair {
         }
     }
 
-    fn set(&mut self, pair: Option<holm::Result<(&[u8], &[u8])>>) -> Result<c_int, Refusal> {
-        let Some(pair) = pair else { return Ok(HOLM_ABSENT) };
-        let (key, value) = pair?;
+    fn set(&mut self, pair: Option<(&[u8], &[u8])>) -> Result<c_int, Refusal> {
+        let Some((key, value)) = pair else { return Ok(HOLM_ABSENT) };
         self.key.set(key.as_ptr().cast());
         self.key_size.set(key.len());
         self.value.set(value.as_ptr().cast());
@@ -75,7 +101,7 @@ pub unsafe extern "C" fn holm_range(
             (out, keyspace, raw::bound(low, low_size, "the low end")?, raw::bound(high, high_size, "the high end")?)
         };
         let range = (low.map_or(Bound::Unbounded, Bound::Included), high.map_or(Bound::Unbounded, Bound::Excluded));
-        out.give(Iter::new(keyspace.0.range::<&[u8]>(range), limit));
+        out.give(Iter::new(keyspace.range(range), limit));
         Ok(HOLM_OK)
     })
 }
@@ -94,7 +120,7 @@ pub unsafe extern "C" fn holm_prefix(
             let out = Out::for_handle(iter, "the iterator")?;
             (out, raw::handle(keyspace, "the keyspace")?, raw::bytes(prefix, prefix_size, "the prefix")?)
         };
-        out.give(Iter::new(keyspace.0.prefix(prefix), limit));
+        out.give(Iter::new(keyspace.prefix(prefix), limit));
         Ok(HOLM_OK)
     })
 }
@@ -107,14 +133,14 @@ unsafe fn lend(
     iter: *mut Iter,
     [key, value]: [*mut *const c_void; 2],
     [key_size, value_size]: [*mut usize; 2],
-    take: impl FnOnce(&mut holm::Iter) -> Option<holm::Result<(&[u8], &[u8])>>,
+    end: End,
 ) -> c_int {
     door(|| {
         // SAFETY: by the caller's contract. The pair is owned by the iterator, and the caller does not read it after
         // the next call.
         let (mut pair, iter) =
             unsafe { (Pair::at(key, key_size, value, value_size), raw::handle_mut(iter, "the iterator")?) };
-        pair.set(take(&mut iter.0))
+        pair.set(iter.next(end)?)
     })
 }
 
@@ -127,7 +153,7 @@ pub unsafe extern "C" fn holm_next(
     value_size: *mut usize,
 ) -> c_int {
     // SAFETY: by the caller's contract.
-    unsafe { lend(iter, [key, value], [key_size, value_size], holm::Iter::next_ref) }
+    unsafe { lend(iter, [key, value], [key_size, value_size], End::Front) }
 }
 
 #[unsafe(no_mangle)]
@@ -139,7 +165,7 @@ pub unsafe extern "C" fn holm_next_back(
     value_size: *mut usize,
 ) -> c_int {
     // SAFETY: by the caller's contract.
-    unsafe { lend(iter, [key, value], [key_size, value_size], holm::Iter::next_back_ref) }
+    unsafe { lend(iter, [key, value], [key_size, value_size], End::Back) }
 }
 
 #[unsafe(no_mangle)]

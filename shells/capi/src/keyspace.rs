@@ -1,25 +1,66 @@
-//! Keyspaces: operations on one key.
+//! Keyspaces: reads and writes of one key. A keyspace of a snapshot is one that refuses to write.
 
-use crate::code::{HOLM_ABSENT, HOLM_OK, HOLM_OUT_OF_MEMORY, HOLM_SHORT_BUFFER, Refusal, found};
+use crate::code::{HOLM_OK, HOLM_READ_ONLY, Refusal, found};
+use crate::copy::{Buffer, CopyOut};
 use crate::door::door;
 use crate::raw::{self, Out};
+use holm::Slice;
 use std::ffi::{c_int, c_void};
-use std::ptr;
+use std::ops::Bound;
 
 /// The type behind `holm_keyspace`.
-pub struct Keyspace(pub(crate) holm::Keyspace);
+pub enum Keyspace {
+    /// As it is now.
+    Present(holm::Keyspace),
+    /// As it was when a snapshot was taken.
+    Past(holm::SnapshotKeyspace),
+}
+
+impl Keyspace {
+    /// Returns the keyspace as it is now, for writes and transactions.
+    pub(crate) fn present(&self) -> Result<&holm::Keyspace, Refusal> {
+        match self {
+            Keyspace::Present(keyspace) => Ok(keyspace),
+            Keyspace::Past(keyspace) => {
+                let words = format!("the keyspace {:?} belongs to a snapshot, which can only be read", keyspace.name());
+                Err(Refusal::new(HOLM_READ_ONLY, words))
+            }
+        }
+    }
+
+    fn get(&self, key: &[u8]) -> holm::Result<Option<Slice>> {
+        match self {
+            Keyspace::Present(keyspace) => keyspace.get(key),
+            Keyspace::Past(keyspace) => keyspace.get(key),
+        }
+    }
+
+    pub(crate) fn range(&self, range: (Bound<&[u8]>, Bound<&[u8]>)) -> holm::Iter {
+        match self {
+            Keyspace::Present(keyspace) => keyspace.range::<&[u8]>(range),
+            Keyspace::Past(keyspace) => keyspace.range::<&[u8]>(range),
+        }
+    }
+
+    pub(crate) fn prefix(&self, prefix: &[u8]) -> holm::Iter {
+        match self {
+            Keyspace::Present(keyspace) => keyspace.prefix(prefix),
+            Keyspace::Past(keyspace) => keyspace.prefix(prefix),
+        }
+    }
+}
 
 /// Reads a handle and a key, the arguments of most functions.
 ///
 /// # Safety
 /// As for [`raw::handle`] and [`raw::bytes`].
-unsafe fn with_key<'a>(
+pub(crate) unsafe fn with_key<'a>(
     keyspace: *const Keyspace,
     key: *const c_void,
     key_size: usize,
-) -> Result<(&'a holm::Keyspace, &'a [u8]), Refusal> {
+) -> Result<(&'a Keyspace, &'a [u8]), Refusal> {
     // SAFETY: by the caller's contract, which is the same.
-    unsafe { Ok((&raw::handle(keyspace, "the keyspace")?.0, raw::bytes(key, key_size, "the key")?)) }
+    unsafe { Ok((raw::handle(keyspace, "the keyspace")?, raw::bytes(key, key_size, "the key")?)) }
 }
 
 #[unsafe(no_mangle)]
@@ -43,7 +84,7 @@ pub unsafe extern "C" fn holm_insert(
         // SAFETY: by the header's contract: an open handle, and pointers to as many bytes as their sizes say.
         let ((keyspace, key), value) =
             unsafe { (with_key(keyspace, key, key_size)?, raw::bytes(value, value_size, "the value")?) };
-        keyspace.insert(key, value)?;
+        keyspace.present()?.insert(key, value)?;
         Ok(HOLM_OK)
     })
 }
@@ -58,24 +99,11 @@ pub unsafe extern "C" fn holm_get(
     value_size: *mut usize,
 ) -> c_int {
     door(|| {
-        // SAFETY: by the header's contract: a place for a size, an open handle, a key of its stated size.
-        let (mut out, (keyspace, key)) =
-            unsafe { (Out::at(value_size, 0, "the value's size")?, with_key(keyspace, key, key_size)?) };
-        if buffer.is_null() && capacity != 0 {
-            return Err(Refusal::invalid(format!("the buffer is NULL and {capacity} bytes long")));
-        }
-        let Some(value) = keyspace.get(key)? else { return Ok(HOLM_ABSENT) };
-        out.set(value.len());
-        if value.len() > capacity {
-            let words = format!("a value of {} bytes, and a buffer of {capacity}", value.len());
-            return Err(Refusal::new(HOLM_SHORT_BUFFER, words));
-        }
-        if !value.is_empty() {
-            // SAFETY: by the header's contract the buffer has `capacity` bytes. The value has at most as many and is
-            // not empty, so the buffer is not NULL. The value is in our memory, which the caller's does not overlap.
-            unsafe { ptr::copy_nonoverlapping(value.as_ptr(), buffer.cast(), value.len()) };
-        }
-        Ok(HOLM_OK)
+        // SAFETY: by the header's contract: a place for a size, a buffer of `capacity` bytes, an open handle, a key of
+        // its stated size.
+        let (mut buffer, (keyspace, key)) =
+            unsafe { (Buffer::at(buffer, capacity, value_size)?, with_key(keyspace, key, key_size)?) };
+        buffer.fill(keyspace.get(key)?.as_deref())
     })
 }
 
@@ -89,29 +117,10 @@ pub unsafe extern "C" fn holm_get_copy(
 ) -> c_int {
     door(|| {
         // SAFETY: by the header's contract: places for a pointer and a size, an open handle, a key of its stated size.
-        let (mut out, mut out_size, (keyspace, key)) = unsafe {
-            let out = Out::at(value, ptr::null_mut(), "the value")?;
-            (out, Out::at(value_size, 0, "the value's size")?, with_key(keyspace, key, key_size)?)
-        };
-        let Some(found) = keyspace.get(key)? else { return Ok(HOLM_ABSENT) };
-        // SAFETY: the size is not 0.
-        let copy = unsafe { libc::malloc(found.len().max(1)) };
-        if copy.is_null() {
-            let words = format!("no memory for a value of {} bytes", found.len());
-            return Err(Refusal::new(HOLM_OUT_OF_MEMORY, words));
-        }
-        // SAFETY: fresh memory of this size, which overlaps nothing.
-        unsafe { ptr::copy_nonoverlapping(found.as_ptr(), copy.cast(), found.len()) };
-        out.set(copy);
-        out_size.set(found.len());
-        Ok(HOLM_OK)
+        let (mut out, (keyspace, key)) =
+            unsafe { (CopyOut::at(value, value_size)?, with_key(keyspace, key, key_size)?) };
+        out.give(keyspace.get(key)?)
     })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holm_free(value: *mut c_void) {
-    // SAFETY: by the header's contract: NULL, or memory from `holm_get_copy` that was not freed before.
-    unsafe { libc::free(value) }
 }
 
 #[unsafe(no_mangle)]
@@ -119,7 +128,10 @@ pub unsafe extern "C" fn holm_contains(keyspace: *const Keyspace, key: *const c_
     door(|| {
         // SAFETY: by the header's contract: an open handle, and a key of its stated size.
         let (keyspace, key) = unsafe { with_key(keyspace, key, key_size)? };
-        Ok(found(keyspace.contains_key(key)?))
+        Ok(found(match keyspace {
+            Keyspace::Present(keyspace) => keyspace.contains_key(key)?,
+            Keyspace::Past(keyspace) => keyspace.contains_key(key)?,
+        }))
     })
 }
 
@@ -128,7 +140,7 @@ pub unsafe extern "C" fn holm_remove(keyspace: *const Keyspace, key: *const c_vo
     door(|| {
         // SAFETY: by the header's contract: an open handle, and a key of its stated size.
         let (keyspace, key) = unsafe { with_key(keyspace, key, key_size)? };
-        Ok(found(keyspace.remove(key)?))
+        Ok(found(keyspace.present()?.remove(key)?))
     })
 }
 
@@ -137,7 +149,10 @@ pub unsafe extern "C" fn holm_count(keyspace: *const Keyspace, count: *mut u64) 
     door(|| {
         // SAFETY: by the header's contract: a place for a number, and an open handle.
         let (mut out, keyspace) = unsafe { (Out::at(count, 0, "the count")?, raw::handle(keyspace, "the keyspace")?) };
-        out.set(keyspace.0.len()?);
+        out.set(match keyspace {
+            Keyspace::Present(keyspace) => keyspace.len()?,
+            Keyspace::Past(keyspace) => keyspace.len()?,
+        });
         Ok(HOLM_OK)
     })
 }

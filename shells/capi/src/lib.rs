@@ -9,12 +9,16 @@
 // The header states the contract of each function, once, for its callers.
 #![allow(clippy::missing_safety_doc, reason = "include/holm.h states the contract of each function")]
 
+mod atomic;
 mod batch;
 mod code;
+mod copy;
 mod database;
 mod door;
 mod iter;
 mod keyspace;
 mod options;
 mod raw;
+mod snapshot;
 mod stats;
+mod transaction;

@@ -17,9 +17,10 @@ pub struct Options {
     design: *const c_char,
     memory: i32,
     must_exist: i32,
+    snapshot_bytes: u64,
 }
 
-const _: () = assert!(size_of::<Options>() == 48, "laid out as in the header");
+const _: () = assert!(size_of::<Options>() == 56, "laid out as in the header");
 
 /// No version of the struct is larger.
 pub(crate) const LARGEST: usize = 4096;
@@ -75,6 +76,9 @@ impl Options {
         }
         if self.log_bytes != 0 {
             builder = builder.log_bytes(self.log_bytes);
+        }
+        if self.snapshot_bytes != 0 {
+            builder = builder.snapshot_bytes(self.snapshot_bytes);
         }
         if !self.design.is_null() {
             // SAFETY: by the caller's contract.

@@ -1,5 +1,5 @@
 //! Conversions from C to Rust: bytes, texts, handles, and places for results. All checks of pointers are here. Only
-//! this file dereferences pointers, except for the two structs.
+//! this file and `copy` dereference pointers, except for the two structs.
 
 use crate::code::Refusal;
 use std::ffi::{CStr, c_char, c_void};
@@ -95,6 +95,11 @@ impl<T> Out<T> {
         let mut out = Out(pointer);
         out.set(nothing);
         out
+    }
+
+    /// Returns whether the caller wants the result.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.0.is_null()
     }
 
     pub(crate) fn set(&mut self, value: T) {

@@ -24,9 +24,13 @@ pub struct Stats {
     recovered_records: u64,
     waiting_ns: u64,
     waiting_operations: u64,
+    snapshots: u64,
+    oldest_snapshot_ns: u64,
+    snapshot_memory_bytes: u64,
+    snapshot_record_bytes: u64,
 }
 
-const _: () = assert!(size_of::<Stats>() == 112, "laid out as in the header");
+const _: () = assert!(size_of::<Stats>() == 144, "laid out as in the header");
 
 impl From<holm::Stats> for Stats {
     fn from(stats: holm::Stats) -> Self {
@@ -45,6 +49,10 @@ impl From<holm::Stats> for Stats {
             recovered_records: stats.recovery.log_entries,
             waiting_ns: stats.epochs.waiting_ns,
             waiting_operations: stats.epochs.waiting_operations,
+            snapshots: stats.snapshots.open,
+            oldest_snapshot_ns: stats.snapshots.oldest_ns,
+            snapshot_memory_bytes: stats.snapshots.memory_bytes,
+            snapshot_record_bytes: stats.snapshots.record_bytes,
         }
     }
 }

@@ -3,44 +3,11 @@
  * database are refused with a code and a message, and outputs are empty then. Runs plainly and under the address
  * sanitizer.
  */
-#include <holm.h>
+#include "check.h"
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define IS(code, call) is((code), (call), #call, __LINE__)
-
-static void is(int expected, int found, const char *call, int line) {
-    if (expected != found) {
-        fprintf(stderr, "line %d: %s is %s, expected %s: %s\n", line, call, holm_code_name(found),
-                holm_code_name(expected), holm_message());
-        exit(1);
-    }
-    /* An error comes with a message. */
-    if (found < 0 && !*holm_message()) {
-        fprintf(stderr, "line %d: %s has no words\n", line, call);
-        exit(1);
-    }
-}
-
-#define CHECK(what) check((what), #what, __LINE__)
-
-static void check(int holds, const char *what, int line) {
-    if (!holds) {
-        fprintf(stderr, "line %d: not so: %s\n", line, what);
-        exit(1);
-    }
-}
-
-_Static_assert(sizeof(holm_options) == 48, "options are laid out as the library has them");
-_Static_assert(sizeof(holm_stats) == 112, "numbers are laid out as the library has them");
-
-static holm_options small(void) {
-    holm_options options = HOLM_OPTIONS;
-    options.capacity = (uint64_t)1 << 32;
-    return options;
-}
+_Static_assert(sizeof(holm_options) == 56, "options are laid out as the library has them");
+_Static_assert(sizeof(holm_stats) == 144, "numbers are laid out as the library has them");
 
 static void opening(const char *folder, const char *beside) {
     static int place;

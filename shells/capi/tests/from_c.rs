@@ -134,11 +134,25 @@ fn a_prefix_may_have_spaces() {
     assert_eq!(told, prefix.to_string_lossy().replace(' ', "\\ "));
 }
 
+/// Each program of the tests, its folders, and what it prints.
+const PROGRAMS: [(&str, &[&str], &str); 4] = [
+    ("tests/doors.c", &["one.holm", "two.holm"], "every door\n"),
+    ("tests/atomics.c", &["one.holm"], "every atom\n"),
+    ("tests/transactions.c", &["one.holm", "two.holm"], "every transaction\n"),
+    ("tests/snapshots.c", &["one.holm", "two.holm"], "every snapshot\n"),
+];
+
+fn run_all(installed: &Installed, link: Link) {
+    for (source, folders, printed) in PROGRAMS {
+        let program = installed.compiled(source, link);
+        assert_eq!(installed.run(&program, folders), printed);
+    }
+}
+
 #[test]
 fn every_door_refuses_what_it_must() {
     let Some(installed) = Installed::new() else { return };
-    let program = installed.compiled("tests/doors.c", Link::Static);
-    assert_eq!(installed.run(&program, &["one.holm", "two.holm"]), "every door\n");
+    run_all(&installed, Link::Static);
 }
 
 #[test]
@@ -159,6 +173,5 @@ fn neither_leaks_nor_strays() {
     }
     let program = installed.compiled("examples/reefs.c", Link::Sanitized);
     assert_eq!(installed.run(&program, &["reefs.holm"]), REEFS);
-    let program = installed.compiled("tests/doors.c", Link::Sanitized);
-    assert_eq!(installed.run(&program, &["one.holm", "two.holm"]), "every door\n");
+    run_all(&installed, Link::Sanitized);
 }

@@ -9,13 +9,17 @@ use std::path::{Path, PathBuf};
 
 const HEADER: &str = include_str!("../include/holm.h");
 const SOURCES: &[&str] = &[
+    include_str!("../src/atomic.rs"),
     include_str!("../src/batch.rs"),
     include_str!("../src/code.rs"),
+    include_str!("../src/copy.rs"),
     include_str!("../src/database.rs"),
     include_str!("../src/door.rs"),
     include_str!("../src/iter.rs"),
     include_str!("../src/keyspace.rs"),
+    include_str!("../src/snapshot.rs"),
     include_str!("../src/stats.rs"),
+    include_str!("../src/transaction.rs"),
 ];
 
 /// Returns the header without comments and directives, with each run of white space replaced by one space.
@@ -34,7 +38,8 @@ fn declarations() -> String {
 /// Returns the declared functions by name: their parameters and results, in Rust syntax.
 fn declared() -> BTreeMap<String, String> {
     let text = declarations();
-    let statements = text.split(';').filter_map(|statement| statement.trim().strip_suffix(')'));
+    let statements = text.split(';').map(str::trim).filter(|statement| !statement.starts_with("typedef"));
+    let statements = statements.filter_map(|statement| statement.strip_suffix(')'));
     let functions = statements.map(|statement| {
         let (front, parameters) = statement.split_once('(').expect("it had its other half");
         let front = front.rsplit('{').next().unwrap_or(front);
@@ -68,6 +73,7 @@ fn rust_type(kind: &str) -> String {
         "char" => "c_char".into(),
         "void" => "c_void".into(),
         "size_t" => "usize".into(),
+        "int64_t" => "i64".into(),
         "uint64_t" => "u64".into(),
         handle => {
             let name = handle.strip_prefix("holm_").expect("a type of the header's own");
@@ -103,7 +109,7 @@ fn library() -> PathBuf {
 #[test]
 fn parameters_agree() {
     let (declared, defined) = (declared(), defined());
-    assert!(declared.len() > 25, "{declared:?}");
+    assert!(declared.len() > 45, "{declared:?}");
     assert_eq!(declared["holm_count"], "(keyspace: *const Keyspace, count: *mut u64) -> c_int");
     for (name, parameters) in &declared {
         assert_eq!(Some(parameters), defined.get(name), "{name}: the header on the left");
