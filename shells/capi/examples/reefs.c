@@ -1,5 +1,6 @@
 /*
- * The life of a database, in C: open, write, read, iterate in both directions, commit a batch, sync and close.
+ * The life of a database, in C: open, write, read, commit a batch and a transaction, take a snapshot, iterate in both
+ * directions, sync and close.
  *
  *     cc reefs.c $(pkg-config --cflags --libs holm) -o reefs && ./reefs reefs.holm
  */
@@ -22,6 +23,18 @@ static void put(holm_keyspace *reefs, const char *key, const char *value) {
 
 static void show(const void *key, size_t key_size, const void *value, size_t value_size) {
     printf("%.*s = %.*s\n", (int)key_size, (const char *)key, (int)value_size, (const char *)value);
+}
+
+/* The work of a transaction: moves "south" to "far south". It runs anew if another thread changes either meanwhile. */
+static int move_south(holm_transaction *transaction, void *context) {
+    holm_keyspace *reefs = context;
+    char value[16];
+    size_t size;
+    int code = holm_transaction_get(transaction, reefs, "south", 5, value, sizeof value, &size);
+    if (code != HOLM_OK)
+        return code;
+    code = holm_transaction_insert(transaction, reefs, "far south", 9, value, size);
+    return code != HOLM_OK ? code : holm_transaction_remove(transaction, reefs, "south", 5);
 }
 
 int main(int count, char **arguments) {
@@ -54,6 +67,17 @@ int main(int count, char **arguments) {
     must(holm_batch_remove(batch, reefs, "north", 5), "holm_batch_remove");
     must(holm_batch_insert(batch, reefs, "south", 5, "coral", 5), "holm_batch_insert");
     must(holm_batch_commit(batch), "holm_batch_commit");
+
+    /* What is written from here on does not change the snapshot. */
+    holm_snapshot *snapshot;
+    holm_keyspace *then;
+    must(holm_open_snapshot(database, &snapshot), "holm_open_snapshot");
+    must(holm_transact(database, move_south, reefs), "holm_transact");
+    must(holm_open_snapshot_keyspace(snapshot, "reefs", &then), "holm_open_snapshot_keyspace");
+    if (holm_contains(then, "far south", 9) == HOLM_ABSENT)
+        puts("far south was absent");
+    holm_close_keyspace(then);
+    holm_close_snapshot(snapshot);
 
     /* All pairs forwards, then those below "south" backwards. */
     holm_iter *iter;

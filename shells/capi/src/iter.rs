@@ -4,7 +4,7 @@ use crate::code::{HOLM_ABSENT, HOLM_OK, Refusal};
 use crate::door::door;
 use crate::keyspace::Keyspace;
 use crate::raw::{self, Out};
-use crate::transaction::Scan;
+use crate::scan::{End, LentPair, Scan};
 use std::ffi::{c_int, c_void};
 use std::ops::Bound;
 use std::ptr;
@@ -13,17 +13,11 @@ use std::ptr;
 pub struct Iter(Source);
 
 /// Where an iterator's pairs come from.
+#[expect(clippy::large_enum_variant, reason = "the large variant is the usual one, and handles are boxed")]
 enum Source {
     /// A keyspace, as it is or as it was.
     Keyspace(holm::Iter),
     Transaction(Scan),
-}
-
-/// The end of a range from which a pair is taken.
-#[derive(Clone, Copy)]
-pub(crate) enum End {
-    Front,
-    Back,
 }
 
 impl Iter {
@@ -36,7 +30,7 @@ impl Iter {
         Iter(Source::Transaction(scan))
     }
 
-    fn next(&mut self, end: End) -> Result<Option<(&[u8], &[u8])>, Refusal> {
+    fn next(&mut self, end: End) -> Result<Option<LentPair<'_>>, Refusal> {
         match (&mut self.0, end) {
             (Source::Keyspace(iter), End::Front) => Ok(iter.next_ref().transpose()?),
             (Source::Keyspace(iter), End::Back) => Ok(iter.next_back_ref().transpose()?),
@@ -73,7 +67,7 @@ impl Pair {
         }
     }
 
-    fn set(&mut self, pair: Option<(&[u8], &[u8])>) -> Result<c_int, Refusal> {
+    fn set(&mut self, pair: Option<LentPair<'_>>) -> Result<c_int, Refusal> {
         let Some((key, value)) = pair else { return Ok(HOLM_ABSENT) };
         self.key.set(key.as_ptr().cast());
         self.key_size.set(key.len());

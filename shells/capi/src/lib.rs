@@ -19,6 +19,7 @@ mod iter;
 mod keyspace;
 mod options;
 mod raw;
+mod scan;
 mod snapshot;
 mod stats;
 mod transaction;

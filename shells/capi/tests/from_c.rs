@@ -115,7 +115,8 @@ fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }
 
-const REEFS: &str = "north = coral\nsouth is absent\neast = sand\nsouth = coral\nwest = kelp\neast = sand\n3 records\n";
+const REEFS: &str = "north = coral\nsouth is absent\nfar south was absent\n\
+    east = sand\nfar south = coral\nwest = kelp\nfar south = coral\neast = sand\n3 records\n";
 
 #[test]
 fn the_example_runs_with_the_shared_library() {
