@@ -1,4 +1,4 @@
-//! Workloads and measurement: the six mixes of YCSB, a load, batches and updates, over any implementation of
+//! Workloads and measurement: the six mixes of YCSB, a load, batches, updates and transfers, over any implementation of
 //! [`Engine`]. Guarantees: every engine meets the same keys and the same values. For one seed and one thread, it meets
 //! the same operations in the same order. Every operation is timed, and counts are exact. The caller opens and closes
 //! engines, chooses their durability, and repeats and compares runs.
@@ -47,12 +47,13 @@ mod steps;
 #[cfg(feature = "store")]
 mod store;
 mod table;
+mod transfer;
 mod value;
 mod workload;
 mod zipf;
 
 pub use driver::{BATCH, fill, run};
-pub use engine::{BoxError, Engine};
+pub use engine::{BoxError, Change, Engine};
 pub use key::{KEY_BYTES, Keys, key};
 pub use list::List;
 pub use outcome::{Outcome, Percentiles};
@@ -60,6 +61,7 @@ pub use plan::{Plan, PlanError};
 #[cfg(feature = "store")]
 pub use store::Store;
 pub use table::Table;
+pub use transfer::balances;
 pub use value::Values;
 pub use workload::{UnknownWorkload, Workload};
 pub use zipf::Zipf;

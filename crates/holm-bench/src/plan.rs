@@ -1,5 +1,6 @@
 //! The size of a run. It rejects a plan that cannot run before any thread starts.
 
+use crate::transfer::BALANCE_BYTES;
 use crate::{Keys, Workload};
 
 /// The size of a run. The load and the mixes that follow it must use the same plan.
@@ -60,6 +61,13 @@ pub enum PlanError {
     },
     /// The workload adds records, and a list has no keys for them.
     Adds(Workload),
+    /// Transfers need two accounts, and the bytes of a balance in each value.
+    Accounts {
+        /// Records of the plan.
+        records: u64,
+        /// Bytes of each value.
+        value_bytes: usize,
+    },
 }
 
 impl std::fmt::Display for PlanError {
@@ -72,6 +80,9 @@ impl std::fmt::Display for PlanError {
             Self::Listed { records, keys } => write!(f, "{records} records asked for; the list has {keys} keys"),
             Self::Adds(workload) => {
                 write!(f, "workload {workload} adds records; with keys from a list only those that do not can run")
+            }
+            Self::Accounts { records, value_bytes } => {
+                write!(f, "transfers between {records} records of {value_bytes} bytes asked for; expected 2 of 8")
             }
         }
     }
@@ -105,12 +116,16 @@ impl Plan {
         }
     }
 
-    /// As `check`, for one workload: also checks that there are keys for the records that it adds.
+    /// As `check`, for one workload: also checks that there are keys for the records that it adds, and that its accounts
+    /// have balances.
     ///
     /// # Errors
     /// The first limit that the plan breaks.
     pub fn check_for(&self, workload: Workload) -> Result<(), PlanError> {
         self.check()?;
+        if workload.transacts() && (self.records < 2 || self.value_bytes < BALANCE_BYTES) {
+            return Err(PlanError::Accounts { records: self.records, value_bytes: self.value_bytes });
+        }
         let adds = matches!(workload, Workload::D | Workload::E | Workload::Batches);
         if adds && self.keys != Keys::Hashed { Err(PlanError::Adds(workload)) } else { Ok(()) }
     }

@@ -4,6 +4,7 @@
 
 use crate::driver::BATCH;
 use crate::meter::Kind;
+use crate::transfer::move_amount;
 use crate::zipf::{Zipf, scrambled};
 use crate::{BoxError, Engine, KEY_BYTES, Plan, Values, Workload, key};
 use rand::{Rng, SeedableRng};
@@ -16,6 +17,7 @@ const ADDED_RECORDS: u64 = 1 << 40;
 
 /// Draws made at once. They overlap in the processor and cost a quarter of single draws.
 const DRAWS: usize = 64;
+const _: () = assert!(DRAWS.is_multiple_of(2), "a transfer takes two");
 
 /// Pairs that a scan of [`Workload::Scans`] requests.
 const SCANNED: usize = 10;
@@ -76,6 +78,7 @@ pub(crate) struct Steps<'a> {
     draws: [u64; DRAWS],
     unused: usize,
     into: Vec<u8>,
+    accounts: [Vec<u8>; 2],
     pairs: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -99,6 +102,7 @@ impl<'a> Steps<'a> {
             draws: [0; DRAWS],
             unused: 0,
             into: Vec::with_capacity(plan.value_bytes),
+            accounts: [Vec::with_capacity(plan.value_bytes), Vec::with_capacity(plan.value_bytes)],
             pairs: vec![(key(0).to_vec(), vec![0; plan.value_bytes]); pairs],
         }
     }
@@ -109,7 +113,7 @@ impl<'a> Steps<'a> {
             return false;
         }
         let Self { shared, random, draws, .. } = self;
-        let evenly = matches!(self.workload, Workload::Gets | Workload::Scans);
+        let evenly = matches!(self.workload, Workload::Gets | Workload::Scans | Workload::Transfers);
         match evenly {
             true => draws.iter_mut().for_each(|draw| *draw = random.random_range(0..self.plan.records)),
             false => draws.iter_mut().for_each(|draw| *draw = shared.zipf.rank(random.random())),
@@ -136,6 +140,7 @@ impl<'a> Steps<'a> {
             Workload::E => self.scan_some(),
             Workload::Scans => self.scan(SCANNED),
             Workload::Updates => self.update(),
+            Workload::Transfers | Workload::SkewedTransfers => self.transfer(),
         };
         step.map(Some)
     }
@@ -219,6 +224,20 @@ impl<'a> Steps<'a> {
         Ok(Step { misses: read.misses, ..self.write(record)? })
     }
 
+    fn transfer(&mut self) -> Result<Step, BoxError> {
+        let (from, mut to) = (self.drawn(), self.drawn());
+        if to == from {
+            to = (to + 1) % self.plan.records;
+        }
+        let amount = self.random.random();
+        let mut rooms = [[0; KEY_BYTES]; 2];
+        let [first, second] = &mut rooms;
+        let keys = [self.plan.keys.of(from, first), self.plan.keys.of(to, second)];
+        let change = |accounts: &mut [Vec<u8>; 2]| move_amount(accounts, amount);
+        let found = self.engine.transact(keys, &mut self.accounts, &change)?;
+        Ok(Step { misses: u64::from(!found), ..Step::WRITTEN })
+    }
+
     fn insert(&mut self) -> Result<Step, BoxError> {
         let record = self.shared.added_record(self.shared.add(1));
         self.write(record)
@@ -231,7 +250,8 @@ impl<'a> Steps<'a> {
         Ok(Step::WRITTEN)
     }
 
-    /// Returns the next draw. No operation needs two, and `draw_ahead` precedes each operation.
+    /// Returns the next draw. `draw_ahead` precedes each operation, and the number of draws is a multiple of two: a
+    /// transfer needs two of them, every other operation one.
     fn drawn(&mut self) -> u64 {
         self.unused -= 1;
         self.draws[self.unused]

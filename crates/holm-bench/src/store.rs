@@ -1,6 +1,6 @@
 //! Holm as an engine to measure: one keyspace of a database that the caller has opened, and may continue to use.
 
-use crate::{BoxError, Engine};
+use crate::{BoxError, Change, Engine};
 use holm::{Database, Keyspace};
 
 /// A keyspace as an engine.
@@ -47,6 +47,21 @@ impl Engine for Store {
 
     fn sync(&self) -> Result<(), BoxError> {
         Ok(self.database.sync()?)
+    }
+
+    fn transact(&self, keys: [&[u8]; 2], values: &mut [Vec<u8>; 2], change: Change<'_>) -> Result<bool, BoxError> {
+        Ok(self.database.transact(|transaction| {
+            for (key, value) in keys.iter().zip(values.iter_mut()) {
+                let Some(found) = transaction.get(&self.keyspace, key)? else { return Ok(false) };
+                value.clear();
+                value.extend_from_slice(&found);
+            }
+            change(values);
+            for (key, value) in keys.iter().zip(values.iter()) {
+                transaction.insert(&self.keyspace, key, value)?;
+            }
+            Ok::<_, holm::Error>(true)
+        })?)
     }
 
     fn batch(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> {

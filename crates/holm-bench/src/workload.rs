@@ -30,11 +30,16 @@ pub enum Workload {
     /// New records in atomic batches of [`BATCH`](crate::BATCH), until `records` records are added or the time is over.
     /// An operation is a record; a latency is that of a batch. To sync each batch, open the engine in such a mode.
     Batches,
+    /// Transfers between two accounts, all accounts equally often: reads two records and writes both, in one
+    /// transaction, as in YCSB+T. The load makes the accounts. See [`balances`](crate::balances).
+    Transfers,
+    /// The same, zipf.
+    SkewedTransfers,
 }
 
 impl Workload {
     /// Every workload, in the order of reports.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Load,
         Self::A,
         Self::B,
@@ -46,6 +51,8 @@ impl Workload {
         Self::Gets,
         Self::Scans,
         Self::Batches,
+        Self::Transfers,
+        Self::SkewedTransfers,
     ];
 
     /// Returns the name that `Display` writes and `FromStr` parses.
@@ -63,7 +70,15 @@ impl Workload {
             Self::Gets => "gets",
             Self::Scans => "scans",
             Self::Batches => "batches",
+            Self::Transfers => "transfers",
+            Self::SkewedTransfers => "skewed-transfers",
         }
+    }
+
+    /// Returns whether the workload needs an engine with transactions.
+    #[must_use]
+    pub fn transacts(self) -> bool {
+        matches!(self, Self::Transfers | Self::SkewedTransfers)
     }
 }
 
