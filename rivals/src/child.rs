@@ -6,8 +6,8 @@
 use crate::engines::{Durability, entry};
 use crate::memory::{Memory, MemorySampler, Space, disk_bytes};
 use crate::prefixes::Source;
-use anyhow::{Context, Result, anyhow};
-use holm_bench::{BoxError, Engine, Keys, Outcome, Plan, Values, Workload, fill, key, run};
+use anyhow::{Context, Result, anyhow, ensure};
+use holm_bench::{BoxError, Engine, Keys, Outcome, Plan, Values, Workload, balances, fill, key, run};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -124,11 +124,16 @@ fn measure(order: &Order, steps: &[(Workload, usize)]) -> Result<()> {
         // Each step has another seed, so that each adds its own records.
         let seed = order.plan.seed + number as u64;
         let plan = Plan { threads, seed, ..order.plan.clone() };
+        let sum = || workload.transacts().then(|| balances(&*engine, &plan)).transpose().map_err(boxed);
+        let at_first = sum()?;
         let cpu = cpu_seconds();
         let outcome =
             run(&*engine, &plan, workload).map_err(boxed).with_context(|| format!("in workload {workload}"))?;
-        let done = outcome.operations;
-        say(&Event::Ran { threads, cpu_seconds: cpu_seconds() - cpu, outcome })?;
+        let (cpu_seconds, done) = (cpu_seconds() - cpu, outcome.operations);
+        let at_last = sum()?;
+        let changed = "the sum of all balances has changed";
+        ensure!(at_first == at_last, "in workload {workload}: {changed}: found {at_last:?}, expected {at_first:?}");
+        say(&Event::Ran { threads, cpu_seconds, outcome })?;
         if workload == Workload::Load && !loaded {
             load_the_rest(&*engine, order, done, before)?;
             loaded = true;

@@ -4,6 +4,7 @@
 //! off because the values are incompressible.
 
 mod fjall;
+mod fjall_transactions;
 mod holm;
 #[expect(unsafe_code, reason = "the binding declares opening a map unsafe")]
 mod lmdb;
@@ -12,6 +13,7 @@ mod redb;
 mod rocksdb;
 mod sled;
 
+use fjall_transactions::{optimistic, serial};
 use holm_bench::{BoxError, Engine};
 use std::path::Path;
 
@@ -38,13 +40,27 @@ pub(crate) struct Entry {
     /// Whether the engine is compared with the rivals, or is one of them.
     pub(crate) ours: bool,
     /// Whether it runs when no engines are named.
-    pub(crate) usual: bool,
+    pub(crate) usual: Usual,
     /// If false, a power failure may lose a synced write. Then the engine's figures are shown, but never count as the
     /// best rival's.
     keeps_synced: bool,
     /// The meaning of relaxed and synced for this engine.
     modes: [&'static str; 2],
 }
+
+/// The comparisons that an engine takes part in when no engines are named.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usual {
+    /// Workloads of single operations and batches.
+    pub(crate) mixes: bool,
+    /// Transfers, which need transactions.
+    pub(crate) transfers: bool,
+}
+
+const ALL: Usual = Usual { mixes: true, transfers: true };
+const PLAIN: Usual = Usual { mixes: true, transfers: false };
+const TRANSFERS: Usual = Usual { mixes: false, transfers: true };
+const NONE: Usual = Usual { mixes: false, transfers: false };
 
 impl Entry {
     /// Returns the meaning of the class for this engine.
@@ -60,20 +76,26 @@ impl Entry {
 
 #[rustfmt::skip] // a table is read by columns
 pub(crate) const ENGINES: &[Entry] = &[
-    Entry { name: "holm",     ours: true,  open: holm::open,         usual: true,  keeps_synced: true, modes: HOLM },
-    Entry { name: "private",  ours: true,  open: holm::open_private, usual: false, keeps_synced: true, modes: HOLM },
-    Entry { name: "redb",     ours: false, open: redb::open,         usual: true,  keeps_synced: true, modes: REDB },
-    Entry { name: "fjall",    ours: false, open: fjall::open,        usual: true,  keeps_synced: true, modes: FJALL },
-    Entry { name: "lmdb",     ours: false, open: lmdb::open,         usual: true,  keeps_synced: true, modes: LMDB },
-    Entry { name: "writemap", ours: false, open: lmdb::writemap,     usual: false, keeps_synced: true, modes: MAPPED },
-    Entry { name: "sled",     ours: false, open: sled::open,         usual: true,  keeps_synced: false, modes: SLED },
+    Entry { name: "holm",       ours: true,  open: holm::open,         usual: ALL,  keeps_synced: true, modes: HOLM },
+    Entry { name: "private",    ours: true,  open: holm::open_private, usual: NONE, keeps_synced: true, modes: HOLM },
+    Entry { name: "redb",       ours: false, open: redb::open,         usual: ALL,  keeps_synced: true, modes: REDB },
+    // Its transactions need another type of database: the next two.
+    Entry { name: "fjall",      ours: false, open: fjall::open,        usual: PLAIN, keeps_synced: true, modes: FJALL },
+    Entry { name: "optimistic", ours: false, open: optimistic,   usual: TRANSFERS, keeps_synced: true, modes: OPTIMISTIC },
+    Entry { name: "serial",     ours: false, open: serial,       usual: TRANSFERS, keeps_synced: true, modes: SERIAL },
+    Entry { name: "lmdb",       ours: false, open: lmdb::open,         usual: ALL,  keeps_synced: true, modes: LMDB },
+    Entry { name: "writemap",   ours: false, open: lmdb::writemap, usual: TRANSFERS, keeps_synced: true, modes: MAPPED },
+    Entry { name: "sled",       ours: false, open: sled::open,         usual: ALL, keeps_synced: false, modes: SLED },
     #[cfg(feature = "rocksdb")]
-    Entry { name: "rocksdb",  ours: false, open: rocksdb::open,      usual: true,  keeps_synced: true, modes: ROCKSDB },
+    Entry { name: "rocksdb",    ours: false, open: rocksdb::open,    usual: PLAIN, keeps_synced: true, modes: ROCKSDB },
 ];
 
 const HOLM: [&str; 2] = ["Buffered, 10 ms", "Strict"];
 const REDB: [&str; 2] = ["Durability::None", "Durability::Immediate"];
 const FJALL: [&str; 2] = ["journal written, not synced", "persist(SyncAll)"];
+const OPTIMISTIC: [&str; 2] =
+    ["fjall, optimistic, journal written, not synced", "fjall, optimistic, persist(SyncData)"];
+const SERIAL: [&str; 2] = ["fjall, one writer, journal written, not synced", "fjall, one writer, persist(SyncData)"];
 const LMDB: [&str; 2] = ["NO_SYNC", "default"];
 const MAPPED: [&str; 2] = ["WRITE_MAP and NO_SYNC, not safe from power cuts", "WRITE_MAP"];
 const SLED: [&str; 2] = ["flush every 500 ms", "flush: sync_file_range, not safe from power cuts"];
@@ -102,7 +124,7 @@ impl std::error::Error for UnknownEngine {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holm_bench::{Plan, Values, fill, key};
+    use holm_bench::{Plan, Values, Workload, balances, fill, key, run};
 
     /// Every adapter satisfies the contract of `Engine`, in both classes.
     #[test]
@@ -135,6 +157,33 @@ mod tests {
                 assert!(shown.iter().eq(&keys[100..170]), "{}", entry.name);
                 assert!(bytes >= 69 * 50, "{}", entry.name);
                 assert_eq!(engine.scan(&keys[1490], 70, &mut |_, _| ()).unwrap(), 10, "{}", entry.name);
+            }
+        }
+    }
+
+    /// Transactions of several threads lose nothing to each other, on every engine that takes part in transfers, in both
+    /// classes. Without the first key or the second one, nothing is stored.
+    #[test]
+    fn transfers_are_serializable() {
+        let plan = Plan { records: 20, value_bytes: 50, seconds: 0.02, threads: 3, ..Plan::default() };
+        for entry in ENGINES.iter().filter(|entry| entry.usual.transfers) {
+            for durability in [Durability::Relaxed, Durability::Synced] {
+                let folder = tempfile::tempdir().unwrap();
+                let engine = (entry.open)(folder.path(), durability).unwrap();
+                fill(&*engine, &plan, 0).unwrap();
+                let before = balances(&*engine, &plan).unwrap();
+                let outcome = run(&*engine, &plan, Workload::SkewedTransfers).unwrap();
+                assert_eq!(balances(&*engine, &plan).unwrap(), before, "{} of {}", outcome.operations, entry.name);
+                let mut values = [Vec::new(), Vec::new()];
+                let change = |values: &mut [Vec<u8>; 2]| *values = [b"one".to_vec(), b"two".to_vec()];
+                for keys in [[&key(0)[..], b"absent"], [b"absent", &key(0)]] {
+                    assert!(!engine.transact(keys, &mut values, &change).unwrap(), "{}", entry.name);
+                }
+                assert_eq!(balances(&*engine, &plan).unwrap(), before, "{}", entry.name);
+                assert!(engine.transact([&key(0), &key(1)], &mut values, &change).unwrap(), "{}", entry.name);
+                for (key, expected) in [(key(0), b"one"), (key(1), b"two")] {
+                    assert!(engine.read(&key, &mut values[0]).unwrap() && values[0] == expected, "{}", entry.name);
+                }
             }
         }
     }

@@ -14,7 +14,7 @@ mod units;
 use anyhow::{Context, Result};
 use child::{Order, Task};
 use clap::Parser;
-use engines::{Durability, ENGINES, entry};
+use engines::{Durability, ENGINES, Entry, entry};
 use holm_bench::{Plan, Workload, machine};
 use report::Report;
 use std::path::PathBuf;
@@ -26,7 +26,8 @@ use std::time::Duration;
 struct Arguments {
     #[command(subcommand)]
     child: Option<Child>,
-    /// Engines, separated by commas [default: all but `private`, which is Holm over its private image]
+    /// Engines, separated by commas [default: those that are compared in mixes; with transfers among the workloads:
+    /// those with transactions]
     #[arg(long, value_delimiter = ',')]
     engines: Vec<String>,
     /// Workloads in the order in which they run [default: load,c,b,a,f,d,e; if synced: batches,updates,a; with
@@ -145,7 +146,9 @@ fn tell(text: &str, figures: &impl serde::Serialize, arguments: &Arguments) -> R
 
 fn engines(arguments: &Arguments) -> Result<Vec<String>> {
     if arguments.engines.is_empty() {
-        return Ok(ENGINES.iter().filter(|entry| entry.usual).map(|entry| entry.name.to_owned()).collect());
+        let transfers = arguments.workloads.iter().any(|workload| workload.transacts());
+        let usual = |entry: &&Entry| if transfers { entry.usual.transfers } else { entry.usual.mixes };
+        return Ok(ENGINES.iter().filter(usual).map(|entry| entry.name.to_owned()).collect());
     }
     arguments.engines.iter().map(|name| Ok(entry(name)?.name.to_owned())).collect()
 }

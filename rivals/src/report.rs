@@ -1,5 +1,6 @@
-//! Tables of the runs: medians over the rounds, their spread, and Holm's ratio to every rival and to the best one.
-//! Every ratio is oriented so that Holm is better above 1. Ratios below 1 are listed again at the end.
+//! Tables of the runs: medians over the rounds, their spread, and Holm's ratio to every rival and to the best one. A
+//! ratio is the median of the rounds' ratios, because engines of one round are neighbours in time. Every ratio is
+//! oriented so that Holm is better above 1. Ratios below 1 are listed again at the end.
 
 use crate::engines::{Durability, Entry, entry};
 use crate::parent::{Closed, Kill, Loaded, Run, Step};
@@ -112,9 +113,19 @@ impl Report {
     }
 
     fn figures(&self, engine: &str, step: (Workload, usize), figure: &Figure) -> Vec<f64> {
-        let runs = self.runs.iter().filter(|run| run.engine == engine).flat_map(|run| &run.steps);
-        let steps = runs.filter(|found| (found.outcome.workload, found.threads) == step);
-        steps.filter_map(figure.of).collect()
+        self.figures_by_round(engine, step, figure).map(|(_, value)| value).collect()
+    }
+
+    fn figures_by_round(
+        &self,
+        engine: &str,
+        step: (Workload, usize),
+        figure: &Figure,
+    ) -> impl Iterator<Item = (usize, f64)> {
+        let runs = self.runs.iter().filter(move |run| run.engine == engine);
+        let steps = runs.flat_map(|run| run.steps.iter().map(|found| (run.round, found)));
+        let steps = steps.filter(move |(_, found)| (found.outcome.workload, found.threads) == step);
+        steps.filter_map(|(round, found)| Some((round, (figure.of)(found)?)))
     }
 
     pub(crate) fn label(&self, (workload, threads): (Workload, usize)) -> String {
@@ -132,11 +143,11 @@ impl Report {
         }
         for ours in self.entries().filter(|entry| entry.ours) {
             for rival in self.entries().filter(|entry| !entry.ours) {
-                let ratio = |step| self.ratio(ours.name, rival.name, step, figure);
                 let mut row = vec![format!("{} / {}", ours.name, rival.name)];
                 for &step in &self.steps {
-                    row.push(ratio(step).map_or("-".to_owned(), times));
-                    if let Some(ratio) = ratio(step).filter(|&ratio| ratio < 1.0) {
+                    let ratios = self.ratios(ours.name, rival.name, step, figure);
+                    row.push(spread(ratios.clone(), times));
+                    if let Some(ratio) = median(ratios).filter(|&ratio| ratio < 1.0) {
                         let (title, label) = (figure.title, self.label(step));
                         behind.push(format!("{title}, {label}: {} / {} is {}", ours.name, rival.name, times(ratio)));
                     }
@@ -152,19 +163,24 @@ impl Report {
     fn best_row(&self, ours: &Entry, figure: &Figure) -> Vec<String> {
         let best = |&step: &(Workload, usize)| {
             let rivals = self.entries().filter(|entry| !entry.ours && entry.counts(self.durability));
-            let ratios =
-                rivals.filter_map(|rival| Some((self.ratio(ours.name, rival.name, step, figure)?, rival.name)));
+            let ratios = rivals.filter_map(|rival| {
+                let ratios = self.ratios(ours.name, rival.name, step, figure);
+                Some((median(ratios.clone())?, ratios, rival.name))
+            });
             let least = ratios.min_by(|one, two| one.0.total_cmp(&two.0));
-            least.map_or("-".to_owned(), |(ratio, name)| format!("{} ({name})", times(ratio)))
+            least.map_or("-".to_owned(), |(_, ratios, name)| format!("{}, {name}", spread(ratios, times)))
         };
         std::iter::once(format!("{} / best", ours.name)).chain(self.steps.iter().map(best)).collect()
     }
 
-    fn ratio(&self, ours: &str, rival: &str, step: (Workload, usize), figure: &Figure) -> Option<f64> {
-        let ours = median(self.figures(ours, step, figure))?;
-        let rival = median(self.figures(rival, step, figure))?;
-        let (above, below) = if figure.more_is_better { (ours, rival) } else { (rival, ours) };
-        (below > 0.0).then(|| above / below)
+    /// Returns the ratio of each round in which both have run: neighbours in time.
+    fn ratios(&self, ours: &str, rival: &str, step: (Workload, usize), figure: &Figure) -> Vec<f64> {
+        let rivals: Vec<_> = self.figures_by_round(rival, step, figure).collect();
+        let pairs = self.figures_by_round(ours, step, figure).filter_map(|(round, ours)| {
+            let (_, rival) = rivals.iter().find(|(other, _)| *other == round)?;
+            Some(if figure.more_is_better { (ours, *rival) } else { (*rival, ours) })
+        });
+        pairs.filter(|&(_, below)| below > 0.0).map(|(above, below)| above / below).collect()
     }
 
     fn space_table(&self) -> Table {
@@ -310,6 +326,8 @@ mod tests {
             run("holm", 2, 300_000.0, 4000, 0),
             run("holm", 3, 200_000.0, 4000, 0),
             run("redb", 1, 50_000.0, 8000, 0),
+            run("redb", 2, 50_000.0, 8000, 0),
+            run("redb", 3, 20_000.0, 8000, 0),
             run("sled", 1, 400_000.0, 2000, 900),
         ];
         let plan = Plan { records: 1000, seconds: 1.0, ..Plan::default() };
@@ -327,25 +345,26 @@ mod tests {
     fn medians_spreads_and_ratios_point_the_right_way() {
         let report = report(Durability::Relaxed);
         assert_eq!(cell(&report, 0, "holm"), "200k (100k..300k)");
-        assert_eq!(cell(&report, 0, "holm / redb"), "4.00x");
-        assert_eq!(cell(&report, 0, "holm / sled"), "0.50x");
-        assert_eq!(cell(&report, 0, "holm / best"), "0.50x (sled)");
-        assert_eq!(cell(&report, 1, "holm / redb"), "2.00x");
-        assert_eq!(cell(&report, 1, "holm / best"), "0.50x (sled)");
+        // Of the rounds 2, 6 and 10; the ratio of the medians would be 4.
+        assert_eq!(cell(&report, 0, "holm / redb"), "6.00x (2.00x..10.0x)");
+        assert_eq!(cell(&report, 0, "holm / sled"), "0.25x");
+        assert_eq!(cell(&report, 0, "holm / best"), "0.25x, sled");
+        assert_eq!(cell(&report, 1, "holm / redb"), "2.00x (2.00x..2.00x)");
+        assert_eq!(cell(&report, 1, "holm / best"), "0.50x, sled");
     }
 
     #[test]
     fn a_rival_that_is_not_synced_is_shown_but_not_the_best_one() {
         let report = report(Durability::Synced);
-        assert_eq!(cell(&report, 0, "holm / sled"), "0.50x");
-        assert_eq!(cell(&report, 0, "holm / best"), "4.00x (redb)");
+        assert_eq!(cell(&report, 0, "holm / sled"), "0.25x");
+        assert_eq!(cell(&report, 0, "holm / best"), "6.00x (2.00x..10.0x), redb");
         assert!(report.text().contains("sled is never the best rival here"));
     }
 
     #[test]
     fn losses_and_misses_are_listed() {
         let text = report(Durability::Relaxed).text();
-        assert!(text.contains("- Operations per second, a: holm / sled is 0.50x"), "{text}");
+        assert!(text.contains("- Operations per second, a: holm / sled is 0.25x"), "{text}");
         assert!(text.contains("- sled, round 1, a: 900 of 1000 found nothing"), "{text}");
         assert!(!text.contains("holm / redb is"), "{text}");
     }

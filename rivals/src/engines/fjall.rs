@@ -5,10 +5,10 @@ use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use holm_bench::{BoxError, Engine};
 use std::path::Path;
 
-struct Fjall {
-    database: Database,
-    keyspace: Keyspace,
-    synced: bool,
+pub(super) struct Fjall {
+    pub(super) database: Database,
+    pub(super) keyspace: Keyspace,
+    pub(super) synced: bool,
 }
 
 pub(super) fn open(folder: &Path, durability: Durability) -> Opened {

@@ -5,7 +5,7 @@
 use super::{Durability, Opened};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
-use holm_bench::{BoxError, Engine};
+use holm_bench::{BoxError, Change, Engine};
 use std::ops::Bound;
 use std::path::Path;
 
@@ -78,6 +78,21 @@ impl Engine for Lmdb {
 
     fn sync(&self) -> Result<(), BoxError> {
         Ok(self.environment.force_sync()?)
+    }
+
+    fn transact(&self, keys: [&[u8]; 2], values: &mut [Vec<u8>; 2], change: Change<'_>) -> Result<bool, BoxError> {
+        let mut transaction = self.environment.write_txn()?;
+        for (key, value) in keys.iter().zip(values.iter_mut()) {
+            let Some(found) = self.database.get(&transaction, key)? else { return Ok(false) };
+            value.clear();
+            value.extend_from_slice(found);
+        }
+        change(values);
+        for (key, value) in keys.iter().zip(values) {
+            self.database.put(&mut transaction, key, value)?;
+        }
+        transaction.commit()?;
+        Ok(true)
     }
 
     fn batch(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> {

@@ -2,8 +2,8 @@
 //! immediate commit, which here is `sync`.
 
 use super::{CACHE_BYTES, Durability, Opened};
-use holm_bench::{BoxError, Engine};
-use redb::{Database, ReadableDatabase, TableDefinition};
+use holm_bench::{BoxError, Change, Engine};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use std::path::Path;
 
 const TABLE: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("default");
@@ -73,6 +73,25 @@ impl Engine for Redb {
 
     fn sync(&self) -> Result<(), BoxError> {
         self.write(redb::Durability::Immediate, std::iter::empty())
+    }
+
+    fn transact(&self, keys: [&[u8]; 2], values: &mut [Vec<u8>; 2], change: Change<'_>) -> Result<bool, BoxError> {
+        let mut transaction = self.database.begin_write()?;
+        transaction.set_durability(self.durability)?;
+        {
+            let mut table = transaction.open_table(TABLE)?;
+            for (key, value) in keys.iter().zip(values.iter_mut()) {
+                let Some(found) = table.get(key)? else { return Ok(false) };
+                value.clear();
+                value.extend_from_slice(found.value());
+            }
+            change(values);
+            for (key, value) in keys.iter().zip(values) {
+                table.insert(key, value.as_slice())?;
+            }
+        }
+        transaction.commit()?;
+        Ok(true)
     }
 
     fn batch(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> {

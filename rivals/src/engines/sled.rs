@@ -2,8 +2,10 @@
 //! after each write, which on Linux is `sync_file_range` and reaches neither the metadata nor the device's cache.
 
 use super::{CACHE_BYTES, Durability, Opened};
-use holm_bench::{BoxError, Engine};
+use holm_bench::{BoxError, Change, Engine};
+use sled::transaction::ConflictableTransactionError;
 use sled::{Batch, Config, Db};
+use std::cell::RefCell;
 use std::path::Path;
 
 struct Sled {
@@ -51,6 +53,28 @@ impl Engine for Sled {
     fn sync(&self) -> Result<(), BoxError> {
         self.database.flush()?;
         Ok(())
+    }
+
+    fn transact(&self, keys: [&[u8]; 2], values: &mut [Vec<u8>; 2], change: Change<'_>) -> Result<bool, BoxError> {
+        // sled may run the closure several times, and gives it no exclusive access to anything.
+        let values = RefCell::new(values);
+        let stored = self.database.transaction(|tree| {
+            let mut values = values.borrow_mut();
+            for (key, value) in keys.iter().zip(values.iter_mut()) {
+                let Some(found) = tree.get(key)? else { return Ok(false) };
+                value.clear();
+                value.extend_from_slice(&found);
+            }
+            change(&mut values);
+            for (key, value) in keys.iter().zip(values.iter()) {
+                tree.insert(*key, value.as_slice())?;
+            }
+            Ok::<_, ConflictableTransactionError>(true)
+        })?;
+        if stored {
+            self.flush_if_synced()?;
+        }
+        Ok(stored)
     }
 
     fn batch(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> {
