@@ -13,7 +13,7 @@ mod redb;
 mod rocksdb;
 mod sled;
 
-use fjall_transactions::{optimistic, serial};
+use fjall_transactions::{FJALL_OPTIMISTIC, FJALL_SERIAL, optimistic, serial};
 use holm_bench::{BoxError, Engine};
 use std::path::Path;
 
@@ -59,7 +59,7 @@ pub(crate) struct Usual {
 
 const ALL: Usual = Usual { mixes: true, transfers: true };
 const PLAIN: Usual = Usual { mixes: true, transfers: false };
-const TRANSFERS: Usual = Usual { mixes: false, transfers: true };
+const MOVES: Usual = Usual { mixes: false, transfers: true };
 const NONE: Usual = Usual { mixes: false, transfers: false };
 
 impl Entry {
@@ -76,26 +76,25 @@ impl Entry {
 
 #[rustfmt::skip] // a table is read by columns
 pub(crate) const ENGINES: &[Entry] = &[
-    Entry { name: "holm",       ours: true,  open: holm::open,         usual: ALL,  keeps_synced: true, modes: HOLM },
-    Entry { name: "private",    ours: true,  open: holm::open_private, usual: NONE, keeps_synced: true, modes: HOLM },
-    Entry { name: "redb",       ours: false, open: redb::open,         usual: ALL,  keeps_synced: true, modes: REDB },
-    // Its transactions need another type of database: the next two.
-    Entry { name: "fjall",      ours: false, open: fjall::open,        usual: PLAIN, keeps_synced: true, modes: FJALL },
-    Entry { name: "optimistic", ours: false, open: optimistic,   usual: TRANSFERS, keeps_synced: true, modes: OPTIMISTIC },
-    Entry { name: "serial",     ours: false, open: serial,       usual: TRANSFERS, keeps_synced: true, modes: SERIAL },
-    Entry { name: "lmdb",       ours: false, open: lmdb::open,         usual: ALL,  keeps_synced: true, modes: LMDB },
-    Entry { name: "writemap",   ours: false, open: lmdb::writemap, usual: TRANSFERS, keeps_synced: true, modes: MAPPED },
-    Entry { name: "sled",       ours: false, open: sled::open,         usual: ALL, keeps_synced: false, modes: SLED },
+    Entry { name: "holm",     ours: true,  open: holm::open,         usual: ALL,   keeps_synced: true, modes: HOLM },
+    Entry { name: "private",  ours: true,  open: holm::open_private, usual: NONE,  keeps_synced: true, modes: HOLM },
+    Entry { name: "redb",     ours: false, open: redb::open,         usual: ALL,   keeps_synced: true, modes: REDB },
+    // Its transactions need databases of another type: the next two.
+    Entry { name: "fjall",    ours: false, open: fjall::open,        usual: PLAIN, keeps_synced: true, modes: FJALL },
+    Entry { name: FJALL_OPTIMISTIC, ours: false, open: optimistic, usual: MOVES, keeps_synced: true, modes: CHECKED },
+    Entry { name: FJALL_SERIAL, ours: false, open: serial,       usual: MOVES, keeps_synced: true, modes: SERIAL },
+    Entry { name: "lmdb",     ours: false, open: lmdb::open,         usual: ALL,   keeps_synced: true, modes: LMDB },
+    Entry { name: "writemap", ours: false, open: lmdb::writemap,     usual: MOVES, keeps_synced: true, modes: MAPPED },
+    Entry { name: "sled",     ours: false, open: sled::open,         usual: ALL,  keeps_synced: false, modes: SLED },
     #[cfg(feature = "rocksdb")]
-    Entry { name: "rocksdb",    ours: false, open: rocksdb::open,    usual: PLAIN, keeps_synced: true, modes: ROCKSDB },
+    Entry { name: "rocksdb",  ours: false, open: rocksdb::open,  usual: PLAIN, keeps_synced: true, modes: ROCKSDB },
 ];
 
 const HOLM: [&str; 2] = ["Buffered, 10 ms", "Strict"];
 const REDB: [&str; 2] = ["Durability::None", "Durability::Immediate"];
 const FJALL: [&str; 2] = ["journal written, not synced", "persist(SyncAll)"];
-const OPTIMISTIC: [&str; 2] =
-    ["fjall, optimistic, journal written, not synced", "fjall, optimistic, persist(SyncData)"];
-const SERIAL: [&str; 2] = ["fjall, one writer, journal written, not synced", "fjall, one writer, persist(SyncData)"];
+const CHECKED: [&str; 2] = ["optimistic, journal written, not synced", "optimistic, persist(SyncData)"];
+const SERIAL: [&str; 2] = ["one writer, journal written, not synced", "one writer, persist(SyncData)"];
 const LMDB: [&str; 2] = ["NO_SYNC", "default"];
 const MAPPED: [&str; 2] = ["WRITE_MAP and NO_SYNC, not safe from power cuts", "WRITE_MAP"];
 const SLED: [&str; 2] = ["flush every 500 ms", "flush: sync_file_range, not safe from power cuts"];
@@ -161,8 +160,8 @@ mod tests {
         }
     }
 
-    /// Transactions of several threads lose nothing to each other, on every engine that takes part in transfers, in both
-    /// classes. Without the first key or the second one, nothing is stored.
+    /// Transactions of several threads lose nothing to each other, on every engine that takes part in transfers, and in
+    /// both classes. Without the first key or the second one, nothing is stored.
     #[test]
     fn transfers_are_serializable() {
         let plan = Plan { records: 20, value_bytes: 50, seconds: 0.02, threads: 3, ..Plan::default() };

@@ -1,6 +1,6 @@
-//! The interface that a store must implement to be measured: six calls through a shared reference, from any thread, and a
-//! seventh if it has transactions. An adapter holds what the store needs (tables, a transaction per call). It copies out what it reads, because every
-//! engine should pay the same for handing a value to its user.
+//! The interface that a store must implement to be measured: six calls through a shared reference, from any thread, and
+//! a seventh if it has transactions. An adapter holds what the store needs (tables, a transaction per call). It copies
+//! out what it reads, because every engine should pay the same for handing a value to its user.
 
 /// The error of any engine.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

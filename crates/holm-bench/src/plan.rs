@@ -116,8 +116,8 @@ impl Plan {
         }
     }
 
-    /// As `check`, for one workload: also checks that there are keys for the records that it adds, and that its accounts
-    /// have balances.
+    /// As `check`, for one workload: also checks that there are keys for the records that it adds, and that its
+    /// accounts have balances.
     ///
     /// # Errors
     /// The first limit that the plan breaks.

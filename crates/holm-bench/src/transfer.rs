@@ -18,8 +18,8 @@ pub(crate) fn move_amount(accounts: &mut [Vec<u8>; 2], amount: u64) {
 }
 
 /// Returns the sum of the balances of all records of the plan, modulo 2^64. It is the same before and after
-/// [`Workload::Transfers`](crate::Workload::Transfers) if the engine's transactions are serializable. Reads each record,
-/// so it takes long, and no other thread may write meanwhile.
+/// [`Workload::Transfers`](crate::Workload::Transfers) if the engine's transactions are serializable. Reads each
+/// record, so it takes long, and no other thread may write meanwhile.
 ///
 /// # Errors
 /// A [`PlanError`](crate::PlanError), the first error of the engine, or that a record is absent or too short.

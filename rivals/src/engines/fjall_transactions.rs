@@ -1,7 +1,7 @@
-//! fjall with transactions, which need a database of another type: `optimistic`, whose commits are checked for
-//! conflicts, and `serial`, in which one transaction at a time writes. Relaxed commits write the journal to the page
-//! cache. Synced ones call `persist(SyncData)` after the commit, when the commit's locks are free: then threads share
-//! syncs. Everything but transactions is as in `fjall`.
+//! fjall with transactions, which need a database of another type: `fjall-optimistic`, whose commits are checked for
+//! conflicts, and `fjall-serial`, in which one transaction at a time writes. Relaxed commits write the journal to the
+//! page cache. Synced ones call `persist(SyncData)` after the commit, when the commit's locks are free: then threads
+//! share syncs. Everything but transactions is as in `fjall`.
 
 use super::fjall::Fjall;
 use super::{CACHE_BYTES, Durability, Opened};
@@ -9,6 +9,9 @@ use fjall::{KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, P
 use fjall::{SingleWriterTxDatabase, SingleWriterTxKeyspace};
 use holm_bench::{BoxError, Change, Engine};
 use std::path::Path;
+
+pub(super) const FJALL_OPTIMISTIC: &str = "fjall-optimistic";
+pub(super) const FJALL_SERIAL: &str = "fjall-serial";
 
 struct Transacting<T> {
     name: &'static str,
@@ -37,7 +40,7 @@ pub(super) fn optimistic(folder: &Path, durability: Durability) -> Opened {
     let keyspace = database.keyspace("default", KeyspaceCreateOptions::default)?;
     let (synced, inner) = (durability == Durability::Synced, keyspace.inner().clone());
     let plain = Fjall { database: database.inner().clone(), keyspace: inner, synced };
-    Ok(Box::new(Transacting { name: "optimistic", plain, transactions: Optimistic(database, keyspace) }))
+    Ok(Box::new(Transacting { name: FJALL_OPTIMISTIC, plain, transactions: Optimistic(database, keyspace) }))
 }
 
 pub(super) fn serial(folder: &Path, durability: Durability) -> Opened {
@@ -46,7 +49,7 @@ pub(super) fn serial(folder: &Path, durability: Durability) -> Opened {
     let keyspace = database.keyspace("default", KeyspaceCreateOptions::default)?;
     let (synced, inner) = (durability == Durability::Synced, keyspace.inner().clone());
     let plain = Fjall { database: database.inner().clone(), keyspace: inner, synced };
-    Ok(Box::new(Transacting { name: "serial", plain, transactions: Serial(database, keyspace) }))
+    Ok(Box::new(Transacting { name: FJALL_SERIAL, plain, transactions: Serial(database, keyspace) }))
 }
 
 /// Reads both values; false if one is absent.

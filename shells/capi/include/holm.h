@@ -248,8 +248,8 @@ int holm_insert_if_absent(const holm_keyspace *keyspace, const void *key, size_t
                           size_t value_size, void **current, size_t *current_size);
 
 /*
- * Stores a value, and hands out a copy of the one before. HOLM_ABSENT if the key was absent; the value is stored all the
- * same.
+ * Stores a value, and hands out a copy of the one before. HOLM_ABSENT if the key was absent; the value is stored all
+ * the same.
  */
 int holm_swap(const holm_keyspace *keyspace, const void *key, size_t key_size, const void *value, size_t value_size,
               void **before, size_t *before_size);
@@ -289,7 +289,8 @@ int holm_prefix(const holm_keyspace *keyspace, const void *prefix, size_t prefix
 /*
  * Returns the next pair from the front: pointers into the iterator, valid until its next call. Returns HOLM_ABSENT once
  * both ends have met, and on every later call. Any pointer to a result may be NULL. One thread at a time.
- * Errors: DROPPED, CORRUPT, ENDED, CONFLICT in a transaction, POISONED (HOLM_STRICT alone); the iterator has ended then.
+ * Errors: DROPPED, CORRUPT, ENDED, CONFLICT in a transaction, POISONED (HOLM_STRICT alone); the iterator has ended
+ * then.
  */
 int holm_next(holm_iter *iter, const void **key, size_t *key_size, const void **value, size_t *value_size);
 
@@ -395,8 +396,8 @@ typedef int (*holm_work)(holm_transaction *transaction, void *context);
 
 /*
  * Runs `work` in a transaction until it commits: anew after each conflict, whatever `work` has returned then, and with
- * pauses. After several conflicts other transactions wait for it. `context` is for `work`. Returns the code of `work` if
- * that is not HOLM_OK, and nothing has been written. Any thread, and `work` runs on the same one.
+ * pauses. After several conflicts other transactions wait for it. `context` is for `work`. Returns the code of `work`
+ * if that is not HOLM_OK, and nothing has been written. Any thread, and `work` runs on the same one.
  * Errors: INVALID if `work` is NULL, or within `work` of another holm_transact() on the same database; CONFLICT after a
  * thousand attempts; otherwise as holm_transaction_commit().
  */
@@ -405,8 +406,8 @@ int holm_transact(const holm_database *database, holm_work work, void *context);
 /*
  * Takes a snapshot: the database as it is at one instant, for as long as the handle is open. Writers do not wait for
  * it. What they replace meanwhile is kept, at most snapshot_bytes of holm_options for all snapshots together; beyond
- * that the oldest one ends, and its reads return HOLM_ENDED. The caller owns the handle in `snapshot` and closes it with
- * holm_close_snapshot(). Any thread. Errors: INVALID, POISONED, and NO_SPACE (HOLM_STRICT alone).
+ * that the oldest one ends, and its reads return HOLM_ENDED. The caller owns the handle in `snapshot` and closes it
+ * with holm_close_snapshot(). Any thread. Errors: INVALID, POISONED, and NO_SPACE (HOLM_STRICT alone).
  */
 int holm_open_snapshot(const holm_database *database, holm_snapshot **snapshot);
 

@@ -22,9 +22,11 @@ pub(crate) struct Arguments {
 }
 
 const GENERAL: &str = "\
-A database is a folder; `load`, `put` and `bench` create it. It contains keyspaces; `default` always exists.
+A database is a folder; `load`, `put`, `cas --absent`, `incr` and `bench` create it. It contains keyspaces; \
+`default` always exists.
 
-Exit codes: 0 found or done, 1 no such key or keyspace, 2 an error, or faults found by `check`.
+Exit codes: 0 found or done, 1 no such key or keyspace or another value than `cas` expected, 2 an error, or faults \
+found by `check`.
 
 Escapes, in TSV always and in arguments with --escaped:
   \\t tab   \\n line feed   \\r carriage return   \\\\ backslash   \\xHH the byte HH
@@ -52,6 +54,15 @@ pub(crate) enum Verb {
     /// Remove one record
     #[command(after_help = DEL)]
     Del(Record),
+    /// Replace the value of a key if it is the expected one
+    #[command(after_help = CAS)]
+    Cas(Cas),
+    /// Add to the number under a key and print the sum
+    #[command(after_help = INCR)]
+    Incr(Incr),
+    /// Print the first or the last record and remove it
+    #[command(after_help = POP)]
+    Pop(Pop),
     /// Print records in the order of their keys
     #[command(after_help = SCAN)]
     Scan(Scan),
@@ -89,7 +100,7 @@ pub(crate) struct Record {
     pub(crate) target: Target,
     /// Key of the record
     pub(crate) key: OsString,
-    /// Use escapes such as \xHH in the key, and in a value given or printed; see `holm --help`
+    /// Use escapes such as \xHH in the key, and in values given or printed; see `holm --help`
     #[arg(long)]
     pub(crate) escaped: bool,
 }
@@ -214,6 +225,77 @@ Exit code 1 if the key is absent. The removal is durable when the command return
 Examples:
   holm del sea.holm north
   holm del sea.holm --escaped 'a\\x00b' --keyspace reefs";
+
+const CAS: &str = "\
+If the key has another value than EXPECTED, nothing changes. That value is printed as by `get`, nothing if the key is \
+absent, and the exit code is 1. With --absent there is only NEW, and the database and the keyspace are created if they \
+are absent. With --remove there is only EXPECTED. The change is durable when the command returns.
+
+Examples:
+  holm cas sea.holm north coral sand
+  holm cas sea.holm north --absent coral
+  holm cas sea.holm north sand --remove
+  holm cas sea.holm --escaped 'a\\x00b' 'old\\n' 'new\\n'";
+
+/// Arguments of `cas`.
+#[derive(Debug, Args)]
+#[command(override_usage = "holm cas [OPTIONS] <DATABASE> <KEY> <EXPECTED> <NEW>\n       \
+    holm cas [OPTIONS] <DATABASE> <KEY> --absent <NEW>\n       \
+    holm cas [OPTIONS] <DATABASE> <KEY> <EXPECTED> --remove")]
+pub(crate) struct Cas {
+    #[command(flatten)]
+    pub(crate) record: Record,
+    /// The value that the key must have, and the value to store
+    #[arg(value_name = "EXPECTED NEW", required = true, num_args = 1..=2)]
+    pub(crate) values: Vec<OsString>,
+    /// Expect that the key is absent
+    #[arg(long, conflicts_with = "remove")]
+    pub(crate) absent: bool,
+    /// Remove the key
+    #[arg(long)]
+    pub(crate) remove: bool,
+}
+
+const INCR: &str = "\
+The number is stored in eight bytes, the least significant first, from -2^63 to 2^63 - 1. An absent key counts as 0. \
+The database and the keyspace are created if they are absent. The sum is durable when the command returns.
+
+Examples:
+  holm incr sea.holm visits
+  holm incr sea.holm visits -5 --keyspace counters
+  holm incr sea.holm visits 0";
+
+/// Arguments of `incr`.
+#[derive(Debug, Args)]
+pub(crate) struct Incr {
+    #[command(flatten)]
+    pub(crate) record: Record,
+    /// What to add; 0 prints the number
+    #[arg(default_value_t = 1, allow_negative_numbers = true)]
+    pub(crate) by: i64,
+}
+
+const POP: &str = "\
+Exit code 1 if the keyspace is empty. The record is removed after it has been printed, so it stays if the output \
+cannot be written. The removal is durable when the command returns. The output format is that of `export`.
+
+Examples:
+  holm pop jobs.holm
+  holm pop jobs.holm --last --keyspace urgent
+  holm pop jobs.holm --format jsonl";
+
+/// Arguments of `pop`.
+#[derive(Debug, Args)]
+pub(crate) struct Pop {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// The record with the greatest key
+    #[arg(long)]
+    pub(crate) last: bool,
+    /// Format of the output: tsv, csv or jsonl
+    #[arg(long, value_enum, hide_possible_values = true, default_value = "tsv")]
+    pub(crate) format: Format,
+}
 
 const SCAN: &str = "\
 Keys are ordered byte by byte. Bounds and prefix may be combined. The output format is that of `export`.

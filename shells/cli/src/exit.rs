@@ -11,7 +11,7 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Found, or done: exit code 0.
     Found,
-    /// No such key or keyspace: exit code 1.
+    /// No such key or keyspace, or another value than `cas` expected: exit code 1.
     Absent,
     /// `check` found faults, or `export` wrote what is left of a damaged database: exit code 2, as for errors.
     Faulty,

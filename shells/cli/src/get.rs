@@ -1,7 +1,6 @@
 //! `get`: the value of one key. For an absent key, the exit code is 1 and there is no output.
 
 use crate::args::Get;
-use crate::escape::escape;
 use crate::exit::Exit;
 use crate::{opened, output};
 
@@ -12,15 +11,6 @@ pub(crate) fn run(args: &Get) -> anyhow::Result<Exit> {
         return opened::no_keyspace(&args.record.target.keyspace, &database.keyspaces()?);
     };
     let Some(value) = keyspace.get(key)? else { return Ok(Exit::Absent) };
-    let mut text = Vec::new();
-    if args.record.escaped {
-        escape(&value, &mut text);
-    } else {
-        text.extend_from_slice(&value);
-    }
-    if !args.no_newline {
-        text.push(b'\n');
-    }
-    output::print(text)?;
+    output::print_value(&value, args.record.escaped, !args.no_newline)?;
     Ok(Exit::Found)
 }

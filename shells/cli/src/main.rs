@@ -1,12 +1,13 @@
 //! `holm`, the command line of the store: one file per command, one line of dispatch per command.
 //!
-//! Scripts can rely on the exit codes: 0 found or done, 1 absent, 2 error or fault. Errors take one line of standard
-//! error. If the reader of the output leaves early, the program exits silently. The engine decides what bytes mean,
-//! when they are durable and what a crash may lose. `formats` and `escape` convert bytes to text.
+//! Scripts can rely on the exit codes: 0 found or done, 1 absent or unequal, 2 error or fault. Errors take one line of
+//! standard error. If the reader of the output leaves early, the program exits silently. The engine decides what bytes
+//! mean, when they are durable and what a crash may lose. `formats` and `escape` convert bytes to text.
 #![forbid(unsafe_code)]
 
 mod args;
 mod bench;
+mod cas;
 mod check;
 mod del;
 mod escape;
@@ -14,11 +15,13 @@ mod exit;
 mod export;
 mod formats;
 mod get;
+mod incr;
 mod input;
 mod keyspaces;
 mod load;
 mod opened;
 mod output;
+mod pop;
 mod progress;
 mod put;
 mod scan;
@@ -35,6 +38,9 @@ fn main() -> ExitCode {
         args::Verb::Get(args) => get::run(args),
         args::Verb::Put(args) => put::run(args),
         args::Verb::Del(args) => del::run(args),
+        args::Verb::Cas(args) => cas::run(args),
+        args::Verb::Incr(args) => incr::run(args),
+        args::Verb::Pop(args) => pop::run(args),
         args::Verb::Scan(args) => scan::run(args),
         args::Verb::Export(args) => export::run(args),
         args::Verb::Keyspaces(args) => keyspaces::run(args),

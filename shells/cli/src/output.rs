@@ -4,6 +4,8 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 
 use anyhow::Context;
 
+use crate::escape::escape;
+
 /// Bytes collected before a write. The program notices that its reader has left at most this number of bytes late.
 const BUFFER_BYTES: usize = 64 * 1024;
 
@@ -22,4 +24,18 @@ pub(crate) fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let mut out = standard();
     out.write_all(text.as_ref()).context("writing the output")?;
     finish(out)
+}
+
+/// Writes a value, escaped or literally, and a line feed if one is wanted.
+pub(crate) fn print_value(value: &[u8], escaped: bool, newline: bool) -> anyhow::Result<()> {
+    let mut text = Vec::new();
+    if escaped {
+        escape(value, &mut text);
+    } else {
+        text.extend_from_slice(value);
+    }
+    if newline {
+        text.push(b'\n');
+    }
+    print(text)
 }

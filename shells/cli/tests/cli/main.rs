@@ -1,6 +1,7 @@
 //! Tests of the built binary, run as users run it: a process per call, with files in between.
 #![forbid(unsafe_code)]
 
+mod atomic;
 mod input;
 mod load;
 mod output;

@@ -73,7 +73,7 @@ fn readers_read_at_once_and_writers_alone() {
         let printed = sea.holm(line).with(0);
         assert!(printed.starts_with(expected), "{line}: {printed}");
     }
-    for line in ["put db north kelp", "del db north"] {
+    for line in ["put db north kelp", "del db north", "cas db north coral kelp", "incr db n", "pop db"] {
         assert!(sea.holm(line).complaint().contains(&format!("process {}", std::process::id())), "{line}");
     }
     drop(looking);

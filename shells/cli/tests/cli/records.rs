@@ -70,7 +70,18 @@ fn arguments_need_not_be_text() {
 #[test]
 fn reading_creates_no_database() {
     let sea = Sea::new();
-    for line in ["get db k", "scan db", "export db", "keyspaces db", "stat db", "check db", "del db k"] {
+    for line in [
+        "get db k",
+        "scan db",
+        "export db",
+        "keyspaces db",
+        "stat db",
+        "check db",
+        "del db k",
+        "cas db k a b",
+        "cas db k a --remove",
+        "pop db",
+    ] {
         let complaint = sea.holm(line).complaint();
         assert!(complaint.contains("db"), "{line}: {complaint}");
         assert!(!sea.path("db").exists(), "{line}");
@@ -93,7 +104,15 @@ fn keyspaces_are_apart() {
 fn a_keyspace_that_is_absent_is_named_and_not_created() {
     let sea = Sea::new();
     sea.holm("put db north coral").with(0);
-    for line in ["get db north", "del db north", "scan db", "export db"] {
+    for line in [
+        "get db north",
+        "del db north",
+        "cas db north a b",
+        "cas db north a --remove",
+        "pop db",
+        "scan db",
+        "export db",
+    ] {
         let said = sea.holm(&format!("{line} --keyspace reefs"));
         assert_eq!(said.error, "holm: no keyspace named \"reefs\" (there are: \"default\")\n", "{line}");
         assert_eq!(said.with(1), "", "{line}");
@@ -152,7 +171,9 @@ fn a_key_beyond_the_limit_is_refused() {
 #[test]
 fn every_verb_has_help_with_examples() {
     let sea = Sea::new();
-    for verb in ["load", "get", "put", "del", "scan", "export", "keyspaces", "stat", "check", "bench"] {
+    let verbs =
+        ["load", "get", "put", "del", "cas", "incr", "pop", "scan", "export", "keyspaces", "stat", "check", "bench"];
+    for verb in verbs {
         let help = sea.call([verb, "--help"]).with(0);
         assert!(help.contains(&format!("Examples:\n  holm {verb}")), "{verb}: {help}");
     }
@@ -178,11 +199,11 @@ fn bench_measures_in_a_keyspace_of_its_own() {
 fn what_is_no_database_is_named_once() {
     let sea = Sea::new();
     sea.file("reefs.tsv", "north\tcoral\n");
-    for line in ["get reefs.tsv k", "put reefs.tsv k v", "del reefs.tsv k", "check reefs.tsv"] {
+    for line in ["get reefs.tsv k", "put reefs.tsv k v", "del reefs.tsv k", "incr reefs.tsv k", "check reefs.tsv"] {
         let complaint = sea.holm(line).complaint();
         assert_eq!(complaint, "holm: cannot open reefs.tsv: found a file, expected a folder\n", "{line}");
     }
-    for line in ["get db k", "scan db", "del db k"] {
+    for line in ["get db k", "scan db", "del db k", "cas db k a b", "pop db"] {
         assert_eq!(sea.holm(line).complaint(), "holm: there is no database in db\n", "{line}");
     }
     assert!(sea.holm("put none/db k v").complaint().contains("none/db"));
@@ -192,7 +213,7 @@ fn what_is_no_database_is_named_once() {
 #[test]
 fn help_is_wrapped_once() {
     let sea = Sea::new();
-    for verb in ["load", "put", "scan", "export", "bench"] {
+    for verb in ["load", "put", "cas", "incr", "pop", "scan", "export", "bench"] {
         let help = sea.call(["help", verb]).with(0);
         let lines: Vec<_> = help.lines().collect();
         for pair in lines.windows(2) {

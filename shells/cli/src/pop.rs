@@ -1,0 +1,26 @@
+//! `pop`: prints the first or the last record, and then removes it, durably on return. The exit code is 1 if there is
+//! none. If the record cannot be printed, it stays.
+
+use anyhow::Context;
+
+use crate::args::Pop;
+use crate::exit::Exit;
+use crate::formats::Writer;
+use crate::{opened, output};
+
+pub(crate) fn run(args: &Pop) -> anyhow::Result<Exit> {
+    opened::closing(opened::existing(&args.target.database)?, |database| {
+        let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
+            return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
+        };
+        // No other process has the database open, so nothing comes between the scan and the removal.
+        let found = if args.last { keyspace.last()? } else { keyspace.first()? };
+        let Some((key, value)) = found else { return Ok(Exit::Absent) };
+        let mut writer = Writer::new(args.format, output::standard());
+        writer.pair(&key, &value)?;
+        output::finish(writer.into_inner())?;
+        keyspace.remove(key)?;
+        database.sync().context("cannot make the removal durable")?;
+        Ok(Exit::Found)
+    })
+}
