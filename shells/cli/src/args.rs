@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 }
 
 const GENERAL: &str = "\
-A database is a folder; `load`, `put`, `cas --absent`, `incr` and `bench` create it. It contains keyspaces; \
+A database is a folder; `load`, `put`, `cas --absent`, `incr`, `restore` and `bench` create it. It contains keyspaces; \
 `default` always exists.
 
 Exit codes: 0 found or done, 1 no such key or keyspace or another value than `cas` expected, 2 an error, or faults \
@@ -36,6 +36,7 @@ Examples:
   holm get packages.holm zlib1g
   holm scan packages.holm --prefix python3- --limit 10
   holm export packages.holm | gzip > packages.tsv.gz
+  holm backup packages.holm monday.backup
 
 `holm help COMMAND` describes one command.";
 
@@ -69,6 +70,18 @@ pub(crate) enum Verb {
     /// Write a whole keyspace so that `load` reads it back exactly
     #[command(after_help = EXPORT)]
     Export(Export),
+    /// Write a backup of the whole database
+    #[command(after_help = BACKUP)]
+    Backup(Backup),
+    /// Make a database of a whole backup
+    #[command(after_help = RESTORE)]
+    Restore(FromBackup),
+    /// Bring a restored database to a later backup
+    #[command(after_help = APPLY)]
+    Apply(FromBackup),
+    /// Read a backup to its end and print what it contains
+    #[command(after_help = VERIFY)]
+    Verify(Verify),
     /// Print the names of the keyspaces
     #[command(after_help = KEYSPACES)]
     Keyspaces(Keyspaces),
@@ -358,6 +371,64 @@ pub(crate) struct Export {
     /// Begin a CSV with a line that names the columns; `load --header` skips it
     #[arg(long)]
     pub(crate) header: bool,
+}
+
+const BACKUP: &str = "\
+The backup has a checksum for each mebibyte and a hash of all of it. `restore` makes a database of a whole backup. \
+`apply` brings that database to a later one. The epoch that is printed is the argument of the next --since; any \
+earlier backup can be the base of one.
+
+Examples:
+  holm backup packages.holm monday.backup
+  holm backup packages.holm tuesday.backup --since 412
+  holm backup packages.holm | ssh elsewhere 'cat > packages.backup'";
+
+/// Arguments of `backup`.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// File to create; standard output if absent or -
+    pub(crate) file: Option<PathBuf>,
+    /// Write only what has changed after the epoch that an earlier backup has printed
+    #[arg(long, value_name = "EPOCH")]
+    pub(crate) since: Option<u64>,
+}
+
+const RESTORE: &str = "\
+The folder must not exist, or be empty. It gets its name once the database in it is complete.
+
+Examples:
+  holm restore packages.holm monday.backup
+  ssh elsewhere 'cat packages.backup' | holm restore packages.holm";
+
+const APPLY: &str = "\
+The database must stand at the backup's base: `restore` and each `apply` before lead there, and nothing else may have \
+been written since. A crash leaves it at one backup or at the next.
+
+Examples:
+  holm apply packages.holm tuesday.backup";
+
+/// Arguments of `restore` and `apply`.
+#[derive(Debug, Args)]
+pub(crate) struct FromBackup {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// File with the backup; standard input if absent or -
+    pub(crate) file: Option<PathBuf>,
+}
+
+const VERIFY: &str = "\
+Reads all of it: each flipped byte and a missing end are found.
+
+Examples:
+  holm verify monday.backup";
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// File with the backup; standard input if absent or -
+    pub(crate) file: Option<PathBuf>,
 }
 
 const KEYSPACES: &str = "\

@@ -5,7 +5,9 @@
 //! mean, when they are durable and what a crash may lose. `formats` and `escape` convert bytes to text.
 #![forbid(unsafe_code)]
 
+mod apply;
 mod args;
+mod backup;
 mod bench;
 mod cas;
 mod check;
@@ -24,8 +26,10 @@ mod output;
 mod pop;
 mod progress;
 mod put;
+mod restore;
 mod scan;
 mod stat;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -43,6 +47,10 @@ fn main() -> ExitCode {
         args::Verb::Pop(args) => pop::run(args),
         args::Verb::Scan(args) => scan::run(args),
         args::Verb::Export(args) => export::run(args),
+        args::Verb::Backup(args) => backup::run(args),
+        args::Verb::Restore(args) => restore::run(args),
+        args::Verb::Apply(args) => apply::run(args),
+        args::Verb::Verify(args) => verify::run(args),
         args::Verb::Keyspaces(args) => keyspaces::run(args),
         args::Verb::Stat(args) => stat::run(args),
         args::Verb::Check(args) => check::run(args),

@@ -1,6 +1,6 @@
-//! The progress of a load: bytes, rate and remaining time, on standard error and only if it is a terminal.
+//! The progress of a load or backup: bytes, rate and remaining time, on standard error and only if it is a terminal.
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Write};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -30,6 +30,11 @@ impl Progress {
     /// Wraps the input, and counts its bytes.
     pub(crate) fn watch<R: Read>(&self, input: R) -> impl Read + use<R> {
         self.bar.wrap_read(input)
+    }
+
+    /// Wraps the output, and counts its bytes.
+    pub(crate) fn watch_output<W: Write>(&self, output: W) -> impl Write + use<W> {
+        self.bar.wrap_write(output)
     }
 
     /// Removes the line, so that the next message stands alone.

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod atomic;
+mod backups;
 mod input;
 mod load;
 mod output;

@@ -59,6 +59,11 @@ impl Sea {
         fs::write(self.path(name), bytes).expect("a file in the test's folder");
     }
 
+    /// Returns the bytes of a file in the folder.
+    pub(crate) fn file_bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).expect("a file in the test's folder")
+    }
+
     /// Prepares a call in the folder, without input.
     pub(crate) fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holm"));

@@ -1,0 +1,91 @@
+//! `backup`, `restore`, `apply` and `verify`.
+
+use std::fs;
+
+use crate::support::Sea;
+
+/// Returns the epoch that a backup has printed.
+fn epoch(printed: &str) -> u64 {
+    let line = printed.lines().find_map(|line| line.strip_prefix("epoch"));
+    line.and_then(|epoch| epoch.trim().parse().ok()).expect("a line with the epoch")
+}
+
+#[test]
+fn a_copy_follows_a_database() {
+    let sea = Sea::new();
+    let lines: String = (0..500).map(|number| format!("{number:03}\tone\n")).collect();
+    sea.file("lines.tsv", &lines);
+    sea.holm("load db lines.tsv").with(0);
+    sea.holm("put db north coral --keyspace reefs").with(0);
+    let printed = sea.holm("backup db monday").with(0);
+    assert!(printed.contains("backup     whole\n") && printed.contains("records    501\n"), "{printed}");
+    assert_eq!(sea.holm("verify monday").with(0), printed);
+    assert_eq!(sea.holm("restore copy monday").with(0), printed);
+    assert_eq!(sea.holm("export copy").with(0), lines);
+
+    sea.holm("put db 250 two").with(0);
+    sea.holm("del db 100").with(0);
+    let printed = sea.holm(&format!("backup db tuesday --since {}", epoch(&printed))).with(0);
+    assert!(printed.contains("backup     since epoch "), "{printed}");
+    assert!(sea.file_bytes("tuesday").len() * 2 < sea.file_bytes("monday").len());
+    assert_eq!(sea.holm("apply copy tuesday").with(0), printed);
+    assert_eq!(sea.holm("export copy").with(0), sea.holm("export db").with(0));
+    assert_eq!(sea.holm("get copy north --keyspace reefs").with(0), "coral\n");
+    assert!(sea.holm("check copy").with(0).ends_with("sound\n"));
+    assert_eq!(sea.holm("apply copy tuesday").with(0), printed, "it is applied already");
+
+    // A copy that was written is none any more.
+    sea.holm("put copy 250 three").with(0);
+    sea.holm("put db 250 four").with(0);
+    sea.holm(&format!("backup db wednesday --since {}", epoch(&printed))).with(0);
+    assert!(sea.holm("apply copy wednesday").complaint().contains("does not continue this database"));
+}
+
+#[test]
+fn a_backup_goes_through_a_pipe() {
+    let sea = Sea::new();
+    sea.holm("put db north coral").with(0);
+    let said = sea.holm("backup db -");
+    assert_eq!(said.code, Some(0));
+    assert!(said.error.contains("1 records; the next backup is --since "), "{}", said.error);
+    let printed = sea.fed("restore copy", &said.out).with(0);
+    assert!(printed.contains("records    1\n"), "{printed}");
+    assert_eq!(sea.fed("verify -", &said.out).with(0), printed);
+    assert_eq!(sea.holm("get copy north").with(0), "coral\n");
+}
+
+#[test]
+fn nothing_is_replaced_and_nothing_half_is_left() {
+    let sea = Sea::new();
+    sea.holm("put db north coral").with(0);
+    sea.holm("backup db monday").with(0);
+    let before = sea.file_bytes("monday");
+    assert!(sea.holm("backup db monday").complaint().contains("a backup replaces no file"));
+    assert_eq!(sea.file_bytes("monday"), before);
+    assert!(sea.holm("restore db monday").complaint().contains("creating"));
+    assert!(sea.holm("backup absent friday").complaint().contains("no database"));
+    assert!(sea.holm("backup db friday --since 999999").complaint().contains("the base of a backup is an earlier one"));
+    assert!(sea.holm("verify absent").complaint().contains("cannot open absent"));
+
+    let mut damaged = before.clone();
+    damaged[before.len() / 2] ^= 4;
+    sea.file("damaged", &damaged);
+    sea.file("short", &before[..before.len() - 3]);
+    sea.file("long", [&before[..], b"more"].concat());
+    sea.file("text", "north\tcoral\n");
+    for (file, what) in [
+        ("damaged", "is damaged at byte"),
+        ("short", "is damaged at byte"),
+        ("long", "bytes follow"),
+        ("text", "is not one of Holm's"),
+    ] {
+        assert!(sea.holm(&format!("verify {file}")).complaint().contains(what), "{file}");
+        if file != "long" {
+            assert!(sea.holm(&format!("restore new {file}")).complaint().contains(what), "{file}");
+        }
+    }
+    let entries = fs::read_dir(sea.path("")).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<_> = entries.map(|name| name.into_string().expect("text")).collect();
+    names.sort();
+    assert_eq!(names, ["damaged", "db", "long", "monday", "short", "text"]);
+}
