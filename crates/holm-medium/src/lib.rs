@@ -59,6 +59,6 @@ pub use retention::{Floor, Retained, Retention};
 pub use space::{BLOCK, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
 pub use storage_ops::{Persistence, StorageOps};
-pub use sys::Mapping;
+pub use sys::{Mapping, wall_clock_millis};
 pub use word::{Scratch, Word};
 pub use writer::{WriteHandle, Writer};

@@ -14,6 +14,7 @@
 //! | prefaulting, large pages | `madvise` | none: the writer's fault | none: the writer's fault |
 //! | early write-back | `sync_file_range` | the kernel's own | the kernel's own |
 //! | fence in all threads | `membarrier` | fences on both sides | fences on both sides |
+//! | coarse time of day | `CLOCK_REALTIME_COARSE` | `CLOCK_REALTIME` | `CLOCK_REALTIME` |
 //! | boot id | `/proc` | `sysctl` | unknown: a crash is assumed |
 //! | page cache kept after a death | five file systems | not relied on | not relied on |
 //!
@@ -29,6 +30,7 @@ mod page;
 #[cfg(not(target_os = "linux"))]
 mod portable;
 mod reservation;
+mod wall_clock;
 #[cfg(target_os = "linux")]
 use linux as system;
 #[cfg(target_os = "macos")]
@@ -45,3 +47,4 @@ pub(crate) use system::{
     direct_flags, expect_reading, fence_all_threads, file_system, keeps_page_cache, lock_holder, mapping_of,
     register_fences, reserve_space, start_write_back,
 };
+pub use wall_clock::wall_clock_millis;

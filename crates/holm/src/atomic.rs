@@ -1,6 +1,7 @@
 //! Atomic operations on one key of a keyspace: each reads and writes the key at one instant.
 
 use crate::error::{Error, Result};
+use crate::expiry::Deadline;
 use crate::keyspace::Keyspace;
 use crate::slice::Slice;
 use crate::update::{Change, End};
@@ -30,6 +31,9 @@ impl std::error::Error for CompareAndSwapError {}
 ///
 /// Closures run without any lock. They may use the database, and a panic in one changes nothing. A closure runs again
 /// if another thread has given the key another value meanwhile.
+///
+/// In a keyspace with expiry, an expired key is absent. `compare_and_swap`, `fetch_update`, `update_fetch` and
+/// `increment` keep a present key's expiry; [`Keyspace::swap`] clears it, as [`Keyspace::insert`] does.
 impl Keyspace {
     /// Replaces a key's value if it is the expected one; `None` stands for an absent key, on either side.
     ///
@@ -52,7 +56,7 @@ impl Keyspace {
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<Result<(), CompareAndSwapError>> {
-        let (current, swapped) = self.engine().store.update(self.tree(), key.as_ref(), |current| {
+        let (current, swapped) = self.store().update(self.tree(), key.as_ref(), |current, _| {
             let swaps = current.map(|value| &**value) == expected;
             let change = match new {
                 _ if !swaps => Change::Keep,
@@ -79,8 +83,8 @@ impl Keyspace {
     /// ```
     pub fn insert_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         let value = value.as_ref();
-        let decide = |current: Option<&Slice>| Ok((current.map_or(Change::Put(value), |_| Change::Keep), ()));
-        Ok(self.engine().store.update(self.tree(), key.as_ref(), decide)?.0)
+        let decide = |current: Option<&Slice>, _| Ok((current.map_or(Change::Put(value), |_| Change::Keep), ()));
+        Ok(self.store().update(self.tree(), key.as_ref(), decide)?.0)
     }
 
     /// Returns a key's value. If the key is absent, stores and returns what the closure makes.
@@ -97,7 +101,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_or_insert_with(&self, key: impl AsRef<[u8]>, mut make: impl FnMut() -> Vec<u8>) -> Result<Slice> {
-        let (current, made) = self.engine().store.update(self.tree(), key.as_ref(), |current| match current {
+        let (current, made) = self.store().update(self.tree(), key.as_ref(), |current, _| match current {
             Some(_) => Ok((Change::Keep, Slice::from(&[][..]))),
             None => {
                 let value = Slice::from(make());
@@ -159,7 +163,7 @@ impl Keyspace {
         key: &[u8],
         mut update: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
     ) -> Result<(Option<Slice>, Option<Slice>)> {
-        self.engine().store.update(self.tree(), key, |current| {
+        self.store().update(self.tree(), key, |current, _| {
             let after = update(current.map(|value| &**value)).map(Slice::from);
             Ok((after.clone().map_or(Change::Remove, Change::Put), after))
         })
@@ -180,7 +184,8 @@ impl Keyspace {
     /// ```
     pub fn swap(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         let value = value.as_ref();
-        Ok(self.engine().store.update(self.tree(), key.as_ref(), |_| Ok((Change::Put(value), ())))?.0)
+        let decide = |_: Option<&Slice>, _| Ok((Change::PutUntil(value, Deadline::NEVER), ()));
+        Ok(self.store().update(self.tree(), key.as_ref(), decide)?.0)
     }
 
     /// Removes a key and returns its value; `None` if it was absent.
@@ -198,8 +203,8 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        let decide = |_: Option<&Slice>| Ok((Change::<&[u8]>::Remove, ()));
-        Ok(self.engine().store.update(self.tree(), key.as_ref(), decide)?.0)
+        let decide = |_: Option<&Slice>, _| Ok((Change::<&[u8]>::Remove, ()));
+        Ok(self.store().update(self.tree(), key.as_ref(), decide)?.0)
     }
 
     /// Adds to a number and returns the sum. The value is an `i64` in eight little-endian bytes; an absent key counts
@@ -219,7 +224,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
-        let sum = |current: Option<&Slice>| {
+        let sum = |current: Option<&Slice>, _| {
             let bytes = current.map_or(Ok([0; 8]), |value| (&**value).try_into());
             let number = bytes.map(i64::from_le_bytes).map_err(|_| Error::Invalid {
                 what: format!("a number of {} bytes, expected 8", current.map_or(0, |value| value.len())),
@@ -227,7 +232,7 @@ impl Keyspace {
             let sum = number.checked_add(by).ok_or(Error::Overflow { found: number, by })?;
             Ok((Change::Put(sum.to_le_bytes()), sum))
         };
-        Ok(self.engine().store.update(self.tree(), key.as_ref(), sum)?.1)
+        Ok(self.store().update(self.tree(), key.as_ref(), sum)?.1)
     }
 
     /// Removes the pair with the least key and returns it; `None` if the keyspace is empty. Several threads may pop
@@ -248,7 +253,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pop_first(&self) -> Result<Option<(Slice, Slice)>> {
-        self.engine().store.pop(self.tree(), End::First)
+        self.store().pop(self.tree(), End::First)
     }
 
     /// As [`Keyspace::pop_first`], with the greatest key.
@@ -266,6 +271,6 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pop_last(&self) -> Result<Option<(Slice, Slice)>> {
-        self.engine().store.pop(self.tree(), End::Last)
+        self.store().pop(self.tree(), End::Last)
     }
 }

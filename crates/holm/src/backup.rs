@@ -21,6 +21,7 @@ mod staged;
 mod writer;
 
 pub(crate) use apply::complete;
+pub(crate) use base::is_untouched_copy;
 pub(crate) use staged::is_staged;
 
 use crate::database::Database;
@@ -219,7 +220,10 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply(&self, stream: &mut dyn Read) -> Result<BackupInfo> {
-        apply::apply(&self.engine, stream)
+        let info = apply::apply(&self.engine, stream)?;
+        // The backup may have brought a keyspace whose keys expire.
+        self.engine.start_sweeper();
+        Ok(info)
     }
 }
 

@@ -3,10 +3,12 @@
 use crate::commit::{self, MAX_COMMIT, Unconditional, WRITE_BYTES, Write};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::expiry::Deadline;
 use crate::keyspace::{Keyspace, limit};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::mark;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 /// One operation of a batch.
 struct Entry {
@@ -14,11 +16,14 @@ struct Entry {
     key: Vec<u8>,
     /// `None` means remove.
     value: Option<Vec<u8>>,
+    /// When it expires.
+    deadline: Deadline,
 }
 
 impl Entry {
     fn as_write(&self) -> Write<'_> {
-        Write { tree: &self.tree, key: &self.key, value: self.value.as_deref() }
+        let value = self.value.as_deref().map(|value| self.tree.format.stored(value, self.deadline));
+        Write { tree: &self.tree, key: &self.key, value }
     }
 
     /// The order in which commits write.
@@ -75,7 +80,7 @@ impl Batch {
         Batch { engine, operations: Vec::new(), bytes: 0, mark: None, refused: None }
     }
 
-    fn push(mut self, keyspace: &Keyspace, key: &[u8], value: Option<&[u8]>) -> Self {
+    fn push(mut self, keyspace: &Keyspace, key: &[u8], value: Option<&[u8]>, deadline: Deadline) -> Self {
         if let Err(error) = limit(key, value.unwrap_or_default()) {
             self.refused.get_or_insert(error);
         }
@@ -84,8 +89,17 @@ impl Batch {
             self.refused.get_or_insert(Error::Invalid { what });
         }
         self.bytes += (key.len() + value.map_or(0, <[u8]>::len)) as u64 + WRITE_BYTES;
-        self.operations.push(Entry { tree: keyspace.tree().clone(), key: key.into(), value: value.map(Vec::from) });
+        let (tree, key, value) = (keyspace.tree().clone(), key.into(), value.map(Vec::from));
+        self.operations.push(Entry { tree, key, value, deadline });
         self
+    }
+
+    /// Adds a write that stores a value with a deadline.
+    fn push_until(mut self, keyspace: &Keyspace, key: &[u8], value: &[u8], deadline: Deadline) -> Self {
+        if let Err(error) = keyspace.tree().check_expires() {
+            self.refused.get_or_insert(error);
+        }
+        self.push(keyspace, key, Some(value), deadline)
     }
 
     /// Adds a write that stores a value under a key, after the writes added before. An invalid write, such as one with
@@ -101,7 +115,42 @@ impl Batch {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert(self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
-        self.push(keyspace, key.as_ref(), Some(value.as_ref()))
+        self.push(keyspace, key.as_ref(), Some(value.as_ref()), Deadline::NEVER)
+    }
+
+    /// Adds a write that stores a value that expires, as [`Keyspace::insert_for`]. The lifetime counts from this call
+    /// on. In a keyspace without expiry, [`Batch::commit`] fails.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use holm::KeyspaceOptions;
+    /// use std::time::Duration;
+    /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
+    /// db.batch().insert_for(&tides, "north", "high", Duration::from_secs(3600)).commit()?;
+    /// assert!(tides.contains_key("north")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_for(
+        self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        lifetime: Duration,
+    ) -> Self {
+        let deadline = Deadline::after(self.engine.store.wall_clock.now(), lifetime);
+        self.push_until(keyspace, key.as_ref(), value.as_ref(), deadline)
+    }
+
+    /// As [`Batch::insert_for`], until a time.
+    pub fn insert_until(
+        self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        time: SystemTime,
+    ) -> Self {
+        self.push_until(keyspace, key.as_ref(), value.as_ref(), Deadline::at(time))
     }
 
     /// Adds a write that removes a key if it is present, after the writes added before.
@@ -116,7 +165,7 @@ impl Batch {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove(self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Self {
-        self.push(keyspace, key.as_ref(), None)
+        self.push(keyspace, key.as_ref(), None, Deadline::NEVER)
     }
 
     /// Sets the database's mark with the batch: see [`Database::mark`](crate::Database::mark). The last of several
@@ -165,7 +214,8 @@ impl Batch {
     /// [`Strict`](crate::Durability::Strict), `NoSpace` may also follow a batch that is applied; it becomes durable
     /// once the disk has space.
     /// - [`TooLarge`](Error::TooLarge): a write or the whole batch exceeds its limit.
-    /// - [`Invalid`](Error::Invalid): a keyspace belongs to another database, or the mark does not rise.
+    /// - [`Invalid`](Error::Invalid): a keyspace belongs to another database, the mark does not rise, or a value is to
+    ///   expire in a keyspace without expiry.
     /// - [`Conflict`](Error::Conflict): other threads have set marks all the time.
     /// - [`Dropped`](Error::Dropped): a keyspace was dropped.
     /// - [`Capacity`](Error::Capacity), [`NoSpace`](Error::NoSpace): the batch does not fit.

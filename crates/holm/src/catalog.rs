@@ -1,16 +1,22 @@
 //! The catalog: the tree that maps the names of keyspaces to their numbers. It is the first tree of the database.
 //!
 //! A keyspace exists while the catalog has its name. Leaves may carry a number that no name has: a crash cut off the
-//! keyspace's creation or its removal. Open frees these leaves.
+//! keyspace's creation or its removal. Open frees these leaves. `entry` has what the catalog says of a keyspace.
+
+mod entry;
 
 use crate::error::{Error, Result};
+use crate::expiry::{Millis, StoredValue, ValueFormat};
+use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::record;
 use crate::store::{Store, WritableStore};
+use entry::Entry;
 use holm_medium::Epoch;
 use holm_tree::TreeRoot;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The keyspace that every database has.
@@ -131,6 +137,17 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// Returns an existing keyspace, if it has the options asked for.
+fn with_options(tree: Arc<KeyspaceTree>, wanted: Option<KeyspaceOptions>) -> Result<Arc<KeyspaceTree>> {
+    match wanted {
+        Some(wanted) if wanted != tree.options => {
+            let what = format!("the keyspace {:?} has {:?}, expected {wanted:?}", tree.name, tree.options);
+            Err(Error::Invalid { what })
+        }
+        Some(_) | None => Ok(tree),
+    }
+}
+
 fn create_tree(store: &WritableStore, number: u32) -> Result<TreeRoot> {
     Operation::begin(store)?.create_tree(number)
 }
@@ -168,7 +185,7 @@ impl Catalog {
         let mut trees = Trees::default();
         let mut greatest = CATALOG;
         for payload in store.index.audit(&own).payloads {
-            let (name, number) = match record::read(store.storage.image(), payload) {
+            let (name, bytes) = match record::read(store.storage.image(), payload) {
                 Ok(entry) => entry,
                 Err(what) => {
                     damaged(DamagedName { payload, what })?;
@@ -178,27 +195,32 @@ impl Catalog {
             if is_reserved(&name) {
                 continue;
             }
-            let number = number.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
-            let twice = number.is_some_and(|number| trees.by_number.contains_key(&number));
-            let (Ok(name), Some(number), false) = (std::str::from_utf8(&name), number, twice) else {
+            let entry = Entry::read(&name, &bytes)?;
+            let twice = entry.as_ref().is_some_and(|entry| trees.by_number.contains_key(&entry.number));
+            let (Ok(name), Some(Entry { number, options, swept_by }), false) =
+                (std::str::from_utf8(&name), entry, twice)
+            else {
                 return Err(Error::Corrupt {
                     path: store.path.join("records"),
                     offset: 0,
                     what: "an entry of the catalog",
-                    found: format!("{name:?}, number {number:?}"),
+                    found: format!("\"{}\", \"{}\"", name.escape_ascii(), bytes.escape_ascii()),
                     expected: "a name, and a number that no other has".into(),
                 });
             };
             greatest = greatest.max(number);
+            store.wall_clock.advance_to(swept_by);
             let root = match roots.remove(&number) {
                 Some(root) => root,
                 None => create_tree(store, number)?,
             };
-            trees.add(KeyspaceTree::new(name, root));
+            let tree = KeyspaceTree::new(name, root, options);
+            tree.swept_by.store(swept_by, Ordering::Relaxed);
+            trees.add(tree);
         }
         greatest = roots.keys().copied().fold(greatest, u32::max);
         let catalog = Catalog {
-            names: KeyspaceTree::new("", own),
+            names: KeyspaceTree::new("", own, KeyspaceOptions::new()),
             trees: RwLock::new(trees),
             numbers: Mutex::new(greatest),
             dropped: Mutex::default(),
@@ -209,13 +231,19 @@ impl Catalog {
     /// Frees the trees that no name has, and creates the default keyspace. Runs once all recovered data is durable.
     pub(crate) fn tidy(&self, store: &WritableStore, orphans: &[TreeRoot]) -> Result<()> {
         orphans.iter().try_for_each(|root| Operation::begin(store)?.drop_tree(root))?;
-        self.create_keyspace(store, DEFAULT).map(drop)
+        self.create_keyspace(store, DEFAULT, None).map(drop)
     }
 
-    /// Returns the keyspace of that name, and creates it if it is absent.
-    pub(crate) fn create_keyspace(&self, store: &WritableStore, name: &str) -> Result<Arc<KeyspaceTree>> {
+    /// Returns the keyspace of that name, and creates it if it is absent. Refuses an existing one with other options than
+    /// those asked for, if any are.
+    pub(crate) fn create_keyspace(
+        &self,
+        store: &WritableStore,
+        name: &str,
+        options: Option<KeyspaceOptions>,
+    ) -> Result<Arc<KeyspaceTree>> {
         if let Some(tree) = self.find_keyspace(store, name)? {
-            return Ok(tree);
+            return with_options(tree, options);
         }
         if name.is_empty() || name.len() > MAX_NAME {
             let what = format!("a keyspace's name has 1 to {MAX_NAME} bytes, this one has {}", name.len());
@@ -230,21 +258,49 @@ impl Catalog {
         if let (Some(tree), changed) = self.find(name) {
             drop(numbers);
             store.wait_stable(changed)?;
-            return Ok(tree);
+            return with_options(tree, options);
         }
         let number = *numbers + 1;
         if number == MOST_KEYSPACES {
             return Err(Error::TooLarge { what: "a keyspace's number", found: number.into(), limit: number.into() });
         }
-        let tree = KeyspaceTree::new(name, create_tree(store, number)?);
+        let tree = KeyspaceTree::new(name, create_tree(store, number)?, options.unwrap_or_default());
         let mut operation = Operation::begin(store)?;
-        let payload = operation.write_record(name.as_bytes(), &number.to_le_bytes(), &mut Vec::new())?;
-        operation.put(&self.names, name.as_bytes(), payload)?;
+        self.write_entry(&mut operation, &tree, 0)?;
         *numbers = number;
         self.add(tree.clone(), operation.epoch());
         drop(numbers);
         operation.finish()?;
         Ok(tree)
+    }
+
+    fn write_entry(&self, operation: &mut Operation<'_>, tree: &KeyspaceTree, swept_by: Millis) -> Result<()> {
+        let entry = Entry { number: tree.root.keyspace(), options: tree.options, swept_by };
+        let (name, bytes) = (tree.name.as_bytes(), entry.to_bytes());
+        let payload = operation.write_record(name, StoredValue::verbatim(&bytes), &mut Vec::new())?;
+        operation.put(&self.names, name, payload)
+    }
+
+    /// Returns the keyspaces whose keys may expire.
+    pub(crate) fn expiring_trees(&self) -> Vec<Arc<KeyspaceTree>> {
+        let trees = self.read();
+        trees.by_name.values().filter(|tree| tree.format == ValueFormat::Expiring).cloned().collect()
+    }
+
+    /// Notes a time in the catalog before records that have expired by then are removed. Labels rise along the order of
+    /// writes, so every crash that keeps such a removal keeps the note as well. The next open continues from that time
+    /// at least, and sees no record that has the same deadline as a removed one.
+    pub(crate) fn note_sweep(&self, store: &WritableStore, tree: &KeyspaceTree, by: Millis) -> Result<()> {
+        // With the lock, the keyspace is not dropped meanwhile: the entry would bring back its name.
+        let _numbers = self.lock();
+        tree.check_not_dropped()?;
+        if tree.swept_by.load(Ordering::Relaxed) < by {
+            let mut operation = Operation::begin(store)?;
+            self.write_entry(&mut operation, tree, by)?;
+            tree.swept_by.store(by, Ordering::Relaxed);
+            operation.finish_later();
+        }
+        Ok(())
     }
 
     /// Drops a keyspace with all its pairs, and frees dropped trees that an earlier call could not free. Returns when

@@ -2,8 +2,10 @@
 
 use crate::engine::{Engine, ReadOnlyEngine, View};
 use crate::error::Result;
-use crate::record;
+use crate::expiry::ValueFormat;
+use crate::record::{self, NoRecord};
 use crate::recovery::{LogTail, RecoveredFrom};
+use holm_medium::Image;
 
 /// The report lists at most this many faults and counts the rest.
 const MOST_FAULTS: usize = 100;
@@ -56,6 +58,16 @@ pub(crate) fn check_read_only(engine: &ReadOnlyEngine) -> Result<Report> {
     Ok(report)
 }
 
+/// Verifies that a record of a keyspace with expiry has a deadline.
+fn has_deadline(format: ValueFormat, image: &Image, payload: u64) -> std::result::Result<(), String> {
+    match format {
+        ValueFormat::Plain => Ok(()),
+        ValueFormat::Expiring => record::deadline(image, payload).map(drop).map_err(|NoRecord| {
+            format!("record at {:#x}: its value has no room for a deadline", record::extent(payload).0)
+        }),
+    }
+}
+
 fn check_trees(View { store, catalog, .. }: View<'_>, report: &mut Report) {
     let image = store.storage.image();
     let mut extents = Vec::new();
@@ -70,7 +82,8 @@ fn check_trees(View { store, catalog, .. }: View<'_>, report: &mut Report) {
             let (offset, words) = record::extent(payload);
             report.record_bytes += u64::from(words) * 8;
             extents.push((offset, u64::from(words) * 8));
-            faults.extend(record::verify(image, payload).err());
+            faults
+                .extend(record::verify(image, payload).and_then(|()| has_deadline(tree.format, image, payload)).err());
         }
         report.faults.extend(faults);
     }

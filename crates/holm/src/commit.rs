@@ -5,6 +5,7 @@
 //! `holm_tree`'s `commit.rs` and [`crate::intent`].
 
 use crate::error::{Error, Result};
+use crate::expiry::StoredValue;
 use crate::intent::{IntendedWrite, Intent, IntentSlots};
 use crate::keys::{Records, SearchKey};
 use crate::keyspace::with_buffer;
@@ -32,7 +33,7 @@ pub(crate) struct Write<'a> {
     pub(crate) tree: &'a KeyspaceTree,
     pub(crate) key: &'a [u8],
     /// `None` means remove.
-    pub(crate) value: Option<&'a [u8]>,
+    pub(crate) value: Option<StoredValue<'a>>,
 }
 
 impl<'a> Write<'a> {
@@ -123,7 +124,7 @@ pub(crate) fn commit(
     writes: &[Write<'_>],
     on: &mut dyn Dependencies,
 ) -> Result<Option<Epoch>> {
-    let bytes = writes.iter().map(|write| (write.key.len() + write.value.map_or(0, <[u8]>::len)) as u64).sum();
+    let bytes = writes.iter().map(|write| (write.key.len() + write.value.map_or(0, StoredValue::len)) as u64).sum();
     let count = writes.len() as u64;
     if writes.len() > HELD_FROM {
         run(store, slots, Operation::begin_held(store, bytes, count)?, writes, on)

@@ -2,6 +2,7 @@
 //! order.
 
 use crate::error::Result;
+use crate::expiry::{DEADLINE_BYTES, Deadline, Millis, ReadView};
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
@@ -40,6 +41,8 @@ pub(crate) struct ScanBounds<'a> {
     pub(crate) forward: bool,
     /// The most pairs wanted.
     pub(crate) most: usize,
+    /// What the scan sees of records.
+    pub(crate) view: ReadView,
 }
 
 /// What remains of a leaf after a copy.
@@ -67,22 +70,29 @@ impl CopiedPairs {
         let (part, total) = part_of(&cursor.pairs, within.clone(), bounds);
         // A scan that has all the pairs it wanted never needs its continuation.
         let rest = match bounds.forward {
-            _ if part.len() == bounds.most => None,
+            _ if part.len() == bounds.most && bounds.view == ReadView::Stored => None,
             true if part.end < within.end => keys.key(cursor.pairs[part.end]),
             false if part.start > within.start => keys.key(cursor.pairs[part.start]),
             _ => None,
         };
         let slots = &cursor.pairs[part];
         let ahead = ahead_of(cursor, &rest, slots.len(), bounds);
-        let copied = store.copied(tree, Some(cursor.leaf_version), || self.copy(keys, slots, ahead, total))?;
+        let copied =
+            store.copied(tree, Some(cursor.leaf_version), || self.copy(keys, slots, (ahead, total), bounds.view))?;
         let Some(copied) = copied else { return Ok(None) };
         copied.map_err(|payload| store.no_record(payload))?;
         Ok(Some(rest.map_or(Remainder::Nothing, Remainder::From)))
     }
 
-    /// Copies the records of some slots and prefetches those that come next. On failure, names the payload that leads
-    /// to no record.
-    fn copy(&mut self, keys: &Records, slots: &[Slot], ahead: &[Slot], total: usize) -> Result<(), u64> {
+    /// Copies the visible records of some slots and prefetches those that come next. On failure, names the payload
+    /// that leads to no record.
+    fn copy(
+        &mut self,
+        keys: &Records,
+        slots: &[Slot],
+        (ahead, total): (&[Slot], usize),
+        view: ReadView,
+    ) -> Result<(), u64> {
         if self.words.len() < total {
             // The old contents need not be moved.
             self.words = vec![0; if total < COPY_WORDS { total.next_power_of_two() } else { total }];
@@ -95,12 +105,33 @@ impl CopiedPairs {
             next.next().inspect(|slot| keys.prefetch(slot.payload));
             let record = record::words(&keys.image, slot.payload).ok_or(slot.payload)?;
             let header = record::Header::read(record).ok_or(slot.payload)?;
-            self.spans.push(PairSpan { at: at * 8 + 8, key: header.key as u32, value: header.value as u32 });
+            let span = PairSpan { at: at * 8 + 8, key: header.key as u32, value: header.value as u32 };
             keys.search.copy(holm_medium::atomics(record), &mut self.words[at..at + record.len()]);
-            at += record.len();
+            let visible = match view {
+                ReadView::Stored => Some(span),
+                ReadView::At(now) => self.without_deadline(span, now).ok_or(slot.payload)?,
+            };
+            if let Some(span) = visible {
+                self.spans.push(span);
+                at += record.len();
+            }
         }
         next.for_each(|slot| keys.prefetch(slot.payload));
         Ok(())
+    }
+
+    /// Takes the deadline out of a copied record: moves the key up to the value. The inner `None` means that the record
+    /// has expired, the outer one that it has no deadline.
+    fn without_deadline(&mut self, span: PairSpan, now: Millis) -> Option<Option<PairSpan>> {
+        let PairSpan { at, key, value } = span;
+        let value = value.checked_sub(DEADLINE_BYTES as u32)?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.words);
+        let key_end = at + key as usize;
+        if Deadline::from_bytes(*bytes[key_end..].first_chunk()?).is_over(now) {
+            return Some(None);
+        }
+        bytes.copy_within(at..key_end, at + DEADLINE_BYTES);
+        Some(Some(PairSpan { at: at + DEADLINE_BYTES, key, value }))
     }
 
     /// Clears the pairs and keeps the buffer.

@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keys::Records;
 use crate::keyspace::Keyspace;
+use crate::keyspace_options::KeyspaceOptions;
 use crate::opening;
 use crate::operation::Operation;
 use crate::options::Builder;
@@ -14,9 +15,11 @@ use crate::read_only::ReadOnlyDatabase;
 use crate::recovery::Recovery;
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
+use crate::sweep::Pass;
 use crate::transaction::{self, ReadTransaction, Transaction};
 use holm_medium::{Medium, Writer};
 use holm_tree::Entry;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -126,7 +129,56 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
-        Ok(Keyspace::new(self.engine.clone(), self.engine.catalog.create_keyspace(&self.engine.store, name)?))
+        Ok(Keyspace::new(self.engine.clone(), self.engine.catalog.create_keyspace(&self.engine.store, name, None)?))
+    }
+
+    /// Returns the keyspace of that name, and creates it with these options if it is absent. A keyspace keeps its
+    /// options for life, and [`Database::keyspace`] returns it with them.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::Error::Invalid): the keyspace exists with other options. Otherwise as [`Database::keyspace`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use holm::{Error, KeyspaceOptions};
+    /// let options = KeyspaceOptions::new().expires(true);
+    /// db.keyspace_with("tides", &options)?;
+    /// assert_eq!(db.keyspace("tides")?.options(), options);
+    /// assert!(matches!(db.keyspace_with("tides", &KeyspaceOptions::new()), Err(Error::Invalid { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keyspace_with(&self, name: &str, options: &KeyspaceOptions) -> Result<Keyspace> {
+        let tree = self.engine.catalog.create_keyspace(&self.engine.store, name, Some(*options))?;
+        if options.expires {
+            self.engine.start_sweeper();
+        }
+        Ok(Keyspace::new(self.engine.clone(), tree))
+    }
+
+    /// Removes the records that have expired, in all keyspaces with expiry, and returns how many there were. Readers see
+    /// no difference: an expired key is absent, removed or not. Reads every record of these keyspaces, on the caller's
+    /// thread and without pauses; [`Sweep::Every`](crate::Sweep::Every) does the same in the background.
+    ///
+    /// # Errors
+    /// [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace): some of the records are removed.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # use holm::KeyspaceOptions;
+    /// # use std::time::Duration;
+    /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
+    /// tides.insert_for("north", "high", Duration::ZERO)?;
+    /// tides.insert("south", "low")?;
+    /// assert_eq!(db.sweep()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn sweep(&self) -> Result<u64> {
+        let Engine { store, catalog, sweeper, .. } = &*self.engine;
+        // A poisoned or closed database says so, also if nothing has expired.
+        Operation::begin(store)?.finish_later();
+        Ok(Pass::new(store, catalog, sweeper.counters()).run(|_| ControlFlow::Continue(()))?.removed)
     }
 
     /// Returns the keyspace of that name, if there is one. In [`Strict`](Durability::Strict), the answer is durable.

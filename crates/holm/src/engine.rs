@@ -2,12 +2,15 @@
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
+use crate::expiry::ReadView;
 use crate::intent::IntentSlots;
 use crate::keys::Records;
+use crate::keyspace_tree::KeyspaceTree;
 use crate::mark::Marks;
 use crate::recovery::Recovery;
 use crate::snapshot::Snapshot;
 use crate::store::{Files, Store, WritableStore};
+use crate::sweeper::{Sweeper, SweptDatabase};
 use crate::transaction::Turnstile;
 use holm_medium::vfs::How;
 use holm_medium::{Background, ReadOnlyLock};
@@ -16,14 +19,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A database that is open for reading and writing.
 pub(crate) struct Engine {
-    pub(crate) store: WritableStore,
-    pub(crate) catalog: Catalog,
+    /// Shared with the sweeper alone, which has ended before this is dropped.
+    pub(crate) store: Arc<WritableStore>,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) recovery: Recovery,
+    pub(crate) sweeper: Sweeper,
     pub(crate) intents: IntentSlots,
     pub(crate) turnstile: Turnstile,
     pub(crate) marks: Marks,
     /// Held while an incremental backup is applied.
-    pub(crate) increments: Mutex<()>,
+    pub(crate) increments: Arc<Mutex<()>>,
     /// Dropped last: its drop shrinks and unlocks the files.
     pub(crate) session: Session,
 }
@@ -59,12 +64,32 @@ impl Engine {
     /// nothing. The files stay locked until the engine is dropped, so remaining readers see no changes of another
     /// process.
     pub(crate) fn close(&self) -> Result<()> {
+        self.sweeper.stop();
+        self.note_time();
         self.session.background().map_or(Ok(()), |mut background| background.close()).map_err(Error::from)
+    }
+
+    /// Notes the latest time that anybody was given, so that the next open does not show expired keys again if the
+    /// system's clock has been set back. Without the note it still shows none that a sweep may have removed.
+    fn note_time(&self) {
+        for tree in self.catalog.expiring_trees() {
+            // A closed, full or poisoned database keeps the note that it has.
+            let _ = self.catalog.note_sweep(&self.store, &tree, self.store.wall_clock.latest());
+        }
+    }
+
+    /// Starts the sweeper if a key may expire.
+    pub(crate) fn start_sweeper(&self) {
+        if !self.catalog.expiring_trees().is_empty() {
+            let (store, catalog, increments) = (self.store.clone(), self.catalog.clone(), self.increments.clone());
+            self.sweeper.start(SweptDatabase { store, catalog, increments });
+        }
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        self.sweeper.stop();
         let closed = self.session.background().is_none_or(|background| background.is_closed());
         if !closed && let Err(error) = self.close() {
             log::error!("holm: {}: closing: {error}", self.store.path.display());
@@ -74,7 +99,7 @@ impl Drop for Engine {
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(&*self.store, f)
+        std::fmt::Debug::fmt(&**self.store, f)
     }
 }
 
@@ -127,6 +152,14 @@ impl Reader {
             Reader::Writable(engine) => &engine.store,
             Reader::ReadOnly(engine) => &engine.store,
             Reader::Snapshot(snapshot) => snapshot.store(),
+        }
+    }
+
+    /// Returns what a scan that reads now sees of a keyspace's records.
+    pub(crate) fn view(&self, tree: &KeyspaceTree) -> ReadView {
+        match self {
+            Reader::Snapshot(snapshot) => snapshot.view(tree),
+            Reader::Writable(_) | Reader::ReadOnly(_) => tree.view(&self.store().wall_clock),
         }
     }
 

@@ -15,6 +15,7 @@
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
+use crate::expiry::StoredValue;
 use crate::operation::Operation;
 use crate::record;
 use crate::store::{Store, WritableStore};
@@ -168,7 +169,7 @@ pub(crate) fn is_pending(image: &Image) -> bool {
 struct PendingWrite {
     keyspace: u32,
     key: Vec<u8>,
-    /// `None` means remove.
+    /// As the record has it; `None` means remove.
     value: Option<Vec<u8>>,
 }
 
@@ -220,7 +221,7 @@ pub(crate) fn redo(store: &WritableStore, catalog: &Catalog, pending: &Pending) 
         let Some(tree) = catalog.numbered(*keyspace) else { continue };
         match value {
             Some(value) => {
-                let payload = operation.write_record(key, value, &mut buffer)?;
+                let payload = operation.write_record(key, StoredValue::verbatim(value), &mut buffer)?;
                 operation.put(&tree, key, payload)?;
             }
             None => {
@@ -268,7 +269,7 @@ mod tests {
         let store = &db.engine.store;
         let slots = IntentSlots::default();
         let operation = Operation::begin(store).unwrap();
-        let payload = operation.write_record(b"key", b"value", &mut Vec::new()).unwrap();
+        let payload = operation.write_record(b"key", StoredValue::verbatim(b"value"), &mut Vec::new()).unwrap();
         let write = |payload| {
             let write = IntendedWrite { keyspace: 2, removes: false, payload };
             Intent::write(store, &slots, operation.guard(), std::iter::once(write)).unwrap().loc

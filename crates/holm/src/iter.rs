@@ -7,6 +7,7 @@
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
 use crate::engine::{LeafSource, Reader};
 use crate::error::{Error, Result};
+use crate::expiry::ReadView;
 use crate::keys::{Records, SearchKey, beyond};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::{Slice, show};
@@ -55,6 +56,8 @@ pub struct Iter {
     /// The number of pairs that may still be returned.
     most: usize,
     limited: bool,
+    /// Whether it returns expired pairs too, and values as they are stored.
+    stored: bool,
     front: ScanEnd,
     back: ScanEnd,
     buffers: ScanBuffers,
@@ -163,12 +166,18 @@ impl Iter {
         let empty = high.as_ref().is_some_and(|high| low >= *high);
         let end = || ScanEnd { next: if empty { Next::Nowhere } else { Next::Here }, ..ScanEnd::default() };
         let (front, back, buffers) = (end(), end(), ScanBuffers::take());
-        Iter { reader, tree, low, high, most: usize::MAX, limited: false, front, back, buffers }
+        Iter { reader, tree, low, high, most: usize::MAX, limited: false, stored: false, front, back, buffers }
     }
 
     /// Iterates over the keys with a prefix.
     pub(crate) fn with_prefix(reader: Reader, tree: Arc<KeyspaceTree>, prefix: &[u8]) -> Self {
         Iter::new(reader, tree, of_prefix(prefix))
+    }
+
+    /// Returns all pairs as the records hold them: expired ones too, and deadlines before their values.
+    pub(crate) fn stored(mut self) -> Self {
+        self.stored = true;
+        self
     }
 
     /// Limits the iterator to `count` pairs, from both ends together, and stops it from reading further ahead. The
@@ -233,6 +242,7 @@ impl Iter {
 
     /// Advances an end until its copied pairs have one to return.
     fn advance(&mut self, forward: bool) -> Result<()> {
+        let mut most = self.most;
         loop {
             let ScanBuffers { cursor, front, back } = &mut self.buffers;
             let (end, copied) = if forward { (&mut self.front, front) } else { (&mut self.back, back) };
@@ -248,7 +258,8 @@ impl Iter {
             // Most scans do not state how many pairs they want; one that has reached its second leaf probably
             // continues.
             let ahead = if self.limited || end.begun { self.most } else { 0 };
-            let bounds = ScanBounds { low: &self.low, high: self.high.as_deref(), forward, most: self.most };
+            let view = if self.stored { ReadView::Stored } else { self.reader.view(&self.tree) };
+            let bounds = ScanBounds { low: &self.low, high: self.high.as_deref(), forward, most, view };
             let remainder = take(&self.reader, &self.tree, bounds, ahead, cursor, copied);
             // First of all: the records of a snapshot that has ended may belong to others by now.
             self.reader.check_not_ended()?;
@@ -257,6 +268,10 @@ impl Iter {
             self.reader.store().wait_stable(cursor.stamp)?;
             end.left = 0..copied.len();
             end.begun = true;
+            if view != ReadView::Stored {
+                // A run of expired pairs is passed over by leaves, however few pairs are wanted.
+                most = usize::MAX;
+            }
             let next = match remainder {
                 Remainder::From(key) => Some(key),
                 Remainder::Nothing => cursor.edge.take(),

@@ -2,11 +2,14 @@
 
 use crate::engine::{Engine, Reader};
 use crate::error::{Error, Result};
+use crate::expiry::{Deadline, StoredValue, ValueFormat};
 use crate::iter::Iter;
+use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::record;
 use crate::slice::Slice;
+use crate::store::WritableStore;
 use crate::{MAX_KEY, MAX_VALUE};
 use std::cell::RefCell;
 use std::ops::RangeBounds;
@@ -35,6 +38,8 @@ thread_local! {
 /// ```
 #[derive(Clone)]
 pub struct Keyspace {
+    /// The engine's, one step nearer. Dropped before the engine, which must be the last to have it.
+    store: Arc<WritableStore>,
     engine: Arc<Engine>,
     tree: Arc<KeyspaceTree>,
 }
@@ -58,7 +63,7 @@ pub(crate) fn limit(key: &[u8], value: &[u8]) -> Result<()> {
 
 /// Writes a record that no leaf leads to yet, and returns its payload.
 #[inline]
-pub(crate) fn write_record(operation: &Operation<'_>, key: &[u8], value: &[u8]) -> Result<u64> {
+pub(crate) fn write_record(operation: &Operation<'_>, key: &[u8], value: StoredValue<'_>) -> Result<u64> {
     with_buffer(|buffer| operation.write_record(key, value, buffer))
 }
 
@@ -77,7 +82,7 @@ pub(crate) fn with_buffer<T>(encode: impl FnOnce(&mut Vec<u64>) -> T) -> T {
 
 impl Keyspace {
     pub(crate) fn new(engine: Arc<Engine>, tree: Arc<KeyspaceTree>) -> Self {
-        Keyspace { engine, tree }
+        Keyspace { store: engine.store.clone(), engine, tree }
     }
 
     pub(crate) fn tree(&self) -> &Arc<KeyspaceTree> {
@@ -86,6 +91,10 @@ impl Keyspace {
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.engine
+    }
+
+    pub(crate) fn store(&self) -> &WritableStore {
+        &self.store
     }
 
     fn reader(&self) -> Reader {
@@ -97,7 +106,12 @@ impl Keyspace {
         &self.tree.name
     }
 
-    /// Stores a value under a key and replaces the previous value. O(log n). Returns when the write is as durable as
+    /// Returns the options that the keyspace was created with.
+    pub fn options(&self) -> KeyspaceOptions {
+        self.tree.options
+    }
+
+    /// Stores a value under a key and replaces the previous value. The key does not expire. O(log n). Returns when the write is as durable as
     /// the database's [`Durability`](crate::Durability) promises. May wait while the disk cannot keep up.
     ///
     /// # Errors
@@ -117,11 +131,16 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        let (key, value) = (key.as_ref(), value.as_ref());
+        self.put(key.as_ref(), value.as_ref(), Deadline::NEVER)
+    }
+
+    /// Stores a value with a deadline, which a keyspace without expiry leaves out.
+    #[inline]
+    pub(crate) fn put(&self, key: &[u8], value: &[u8], deadline: Deadline) -> Result<()> {
         limit(key, value)?;
-        let mut operation = Operation::begin_to_write(&self.engine.store, key, value)?;
+        let mut operation = Operation::begin_to_write(&self.store, key, value)?;
         self.tree.check_not_dropped()?;
-        let payload = write_record(&operation, key, value)?;
+        let payload = write_record(&operation, key, self.tree.format.stored(value, deadline))?;
         operation.put(&self.tree, key, payload)?;
         operation.finish()
     }
@@ -146,7 +165,7 @@ impl Keyspace {
     /// ```
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        self.engine.store.get(&self.tree, key.as_ref(), record::copy_value)
+        self.store.get(&self.tree, key.as_ref(), record::copy_value)
     }
 
     /// Copies a key's value into the caller's buffer and returns whether the key is present. The buffer then holds the
@@ -167,7 +186,7 @@ impl Keyspace {
     /// ```
     #[inline]
     pub fn get_into(&self, key: impl AsRef<[u8]>, into: &mut Vec<u8>) -> Result<bool> {
-        self.engine.store.get_into(&self.tree, key.as_ref(), into)
+        self.store.get_into(&self.tree, key.as_ref(), into)
     }
 
     /// Returns the values of many keys, in the order of `keys`. Several times faster than one call for each key,
@@ -186,7 +205,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        self.engine.store.get_many(&self.tree, keys)
+        self.store.get_many(&self.tree, keys)
     }
 
     /// Returns whether a key is present. O(log n).
@@ -204,7 +223,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.engine.store.contains_key(&self.tree, key.as_ref())
+        self.store.contains_key(&self.tree, key.as_ref())
     }
 
     /// Removes a key and returns whether it was present. O(log n). As durable as [`Keyspace::insert`].
@@ -223,7 +242,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let mut operation = Operation::begin(&self.engine.store)?;
+        let mut operation = Operation::begin(&self.store)?;
         self.tree.check_not_dropped()?;
         let removed = operation.remove(&self.tree, key.as_ref())?;
         operation.finish()?;
@@ -268,8 +287,8 @@ impl Keyspace {
         self.iter().limit(1).next_back().transpose()
     }
 
-    /// Returns the number of pairs; of a dropped keyspace, the number that it had. The result is exact while no thread
-    /// writes. O(threads that have written to the keyspace). In [`Strict`](crate::Durability::Strict), the call waits
+    /// Returns the number of pairs; of a dropped keyspace, the number that it had. Pairs that have expired count until
+    /// they are swept. The result is exact while no thread writes. O(threads that have written to the keyspace). In [`Strict`](crate::Durability::Strict), the call waits
     /// until every operation that it may have counted is durable.
     ///
     /// # Errors
@@ -286,13 +305,14 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn len(&self) -> Result<u64> {
-        self.engine.store.len(&self.tree)
+        self.store.len(&self.tree)
     }
 
-    /// Returns whether there is no pair, as [`Keyspace::len`] counts them.
+    /// Returns whether there is no pair. O(1); in a keyspace with expiry as [`Keyspace::first`], because expired pairs
+    /// are none.
     ///
     /// # Errors
-    /// As [`Keyspace::len`].
+    /// As [`Keyspace::len`] and [`Keyspace::get`].
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -304,7 +324,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_empty(&self) -> Result<bool> {
-        Ok(self.len()? == 0)
+        Ok(self.len()? == 0 || self.tree.format == ValueFormat::Expiring && self.first()?.is_none())
     }
 
     /// Iterates over every pair, in key order. [`Iter`] states what an iterator sees.

@@ -1,19 +1,44 @@
-//! One keyspace's tree and its name, shared by all handles of the keyspace.
+//! One keyspace's tree, its name and its options, shared by all handles of the keyspace.
 
 use crate::error::{Error, Result};
+use crate::expiry::{ReadView, ValueFormat};
+use crate::keyspace_options::KeyspaceOptions;
+use crate::wall_clock::WallClock;
 use holm_medium::MediumError;
 use holm_tree::TreeRoot;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// One keyspace's tree.
 pub(crate) struct KeyspaceTree {
     pub(crate) name: String,
     pub(crate) root: TreeRoot,
+    pub(crate) options: KeyspaceOptions,
+    /// How its records hold values.
+    pub(crate) format: ValueFormat,
+    /// The time in the catalog by which expired records may have been removed.
+    pub(crate) swept_by: AtomicU64,
 }
 
 impl KeyspaceTree {
-    pub(crate) fn new(name: &str, root: TreeRoot) -> Arc<Self> {
-        Arc::new(KeyspaceTree { name: name.into(), root })
+    pub(crate) fn new(name: &str, root: TreeRoot, options: KeyspaceOptions) -> Arc<Self> {
+        let (format, swept_by) = (options.format(), AtomicU64::new(0));
+        Arc::new(KeyspaceTree { name: name.into(), root, options, format, swept_by })
+    }
+
+    /// Returns what a reader sees now.
+    #[inline]
+    pub(crate) fn view(&self, wall_clock: &WallClock) -> ReadView {
+        self.format.view(|| wall_clock.now())
+    }
+
+    /// Refuses a keyspace whose keys cannot expire.
+    pub(crate) fn check_expires(&self) -> Result<()> {
+        if self.format == ValueFormat::Plain {
+            let what = format!("the keyspace {:?} was created without expiry, expected one with", self.name);
+            return Err(Error::Invalid { what });
+        }
+        Ok(())
     }
 
     /// Refuses a keyspace that was dropped. A writer checks after it has pinned its epoch. A drop sets the mark and

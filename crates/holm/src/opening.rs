@@ -59,6 +59,7 @@ pub(crate) fn open(path: &Path, builder: Builder) -> Result<Arc<Engine>> {
     let running = rebuilt.resume_clock()?.read_catalog()?.complete_commits()?.start_threads()?;
     let engine = Arc::new(running.tidy_catalog()?);
     backup::complete(&engine)?;
+    engine.start_sweeper();
     engine.recovery.damaged.iter().for_each(|damage| log::warn!("holm: {}: {damage}", path.display()));
     log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
     Ok(engine)
@@ -78,6 +79,7 @@ pub(crate) fn open_over<M: Medium>(
     durability: Durability,
 ) -> Result<Arc<Engine>> {
     let mut engine = Unnamed::over(writer, design)?.read_catalog()?.run_over_medium().tidy_catalog()?;
-    engine.store.promise(durability);
+    let store = Arc::get_mut(&mut engine.store).expect("no sweeper shares the store before it is started");
+    store.promise(durability);
     Ok(Arc::new(engine))
 }

@@ -5,6 +5,7 @@
 
 use crate::durability::Durability;
 use crate::error::Result;
+use crate::expiry::{StoredValue, ValueFormat};
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
@@ -75,7 +76,7 @@ impl<H> Operation<'_, H> {
     }
 
     /// Writes a record that no leaf leads to yet, and returns its payload.
-    pub(crate) fn write_record(&self, key: &[u8], value: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {
+    pub(crate) fn write_record(&self, key: &[u8], value: StoredValue<'_>, buffer: &mut Vec<u64>) -> Result<u64> {
         record::encode(key, value, buffer);
         let offset = self.store.storage.write_record(&self.guard, buffer, self.store.persistence)?;
         Ok(record::payload(offset, buffer.len()))
@@ -84,7 +85,7 @@ impl<H> Operation<'_, H> {
     /// Writes a record that has a key only, and that no leaf will lead to. It survives the death of the process, and no
     /// more.
     pub(crate) fn write_key(&self, key: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {
-        record::encode(key, &[], buffer);
+        record::encode(key, StoredValue::verbatim(&[]), buffer);
         let offset = self.store.storage.write_record(&self.guard, buffer, Persistence::ProcessOnly)?;
         Ok(record::payload(offset, buffer.len()))
     }
@@ -131,12 +132,16 @@ impl<H> Operation<'_, H> {
         Ok(())
     }
 
-    /// Removes a key and retires its record. Returns whether the key was present.
+    /// Removes a key and retires its record. Returns whether the key was present: an expired one was not.
     pub(crate) fn remove(&mut self, tree: &KeyspaceTree, key: &[u8]) -> Result<bool> {
+        let view = tree.view(&self.store.wall_clock);
         let old = self.store.index.remove(&tree.root, &mut self.guard, SearchKey::new(key));
-        let old = old.map_err(|error| tree.explain(error))?;
-        old.into_iter().for_each(|old| self.free_old(old));
-        Ok(old.is_some())
+        let Some(old) = old.map_err(|error| tree.explain(error))? else { return Ok(false) };
+        // Before its space is free. A damaged deadline is no reason to call the key absent.
+        let was_present = || record::deadline(self.store.storage.image(), old.payload).map_or(true, |d| view.shows(d));
+        let was_present = tree.format == ValueFormat::Plain || was_present();
+        self.free_old(old);
+        Ok(was_present)
     }
 
     /// Puts a record under its key if the leaf is as it was seen. Returns whether it was; if not, the record is freed.
@@ -213,7 +218,8 @@ impl<H> Operation<'_, H> {
         finished
     }
 
-    /// Finishes without waiting for durability, whatever the mode: the caller ends with an operation that does.
+    /// Finishes without waiting for durability, whatever the mode: the caller ends with an operation that does, or no
+    /// caller can observe the change.
     pub(crate) fn finish_later(self) {
         let (store, beside_snapshots) = (self.store, self.guard.has_snapshots());
         drop(self);

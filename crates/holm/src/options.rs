@@ -7,9 +7,12 @@ use crate::error::Result;
 use crate::opening;
 use crate::read_only::ReadOnlyDatabase;
 use crate::snapshot::DEFAULT_SNAPSHOT_BYTES;
+use crate::sweeper::Sweep;
+use crate::wall_clock::TimeSource;
 use holm_medium::vfs::{RealFs, Vfs};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// Options to open a database with: [`Database::builder`].
 ///
@@ -39,6 +42,8 @@ pub struct Builder {
     pub(crate) capacity: Option<u64>,
     pub(crate) log_bytes: u64,
     pub(crate) snapshot_bytes: u64,
+    pub(crate) sweep: Sweep,
+    pub(crate) time_source: Option<TimeSource>,
     pub(crate) vfs: Arc<dyn Vfs>,
     pub(crate) heap: [usize; 2],
     pub(crate) threads: usize,
@@ -54,6 +59,7 @@ impl std::fmt::Debug for Builder {
             .field("capacity", &self.capacity)
             .field("log_bytes", &self.log_bytes)
             .field("snapshot_bytes", &self.snapshot_bytes)
+            .field("sweep", &self.sweep)
             .finish_non_exhaustive()
     }
 }
@@ -69,6 +75,8 @@ impl Default for Builder {
             capacity: None,
             log_bytes: 256 << 20,
             snapshot_bytes: DEFAULT_SNAPSHOT_BYTES,
+            sweep: Sweep::default(),
+            time_source: None,
             vfs: Arc::new(RealFs),
             heap: [0; 2],
             threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -205,6 +213,33 @@ impl Builder {
     /// ```
     pub fn snapshot_bytes(mut self, bytes: u64) -> Self {
         self.snapshot_bytes = bytes;
+        self
+    }
+
+    /// Sets how expired records are removed, in keyspaces with expiry. Default: [`Sweep::Every`] with 5 minutes.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::{Database, KeyspaceOptions, Sweep};
+    /// use std::time::Duration;
+    /// let db = Database::builder().sweep(Sweep::Manual).open(&path)?;
+    /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
+    /// tides.insert_for("north", "high", Duration::ZERO)?;
+    /// assert_eq!((tides.get("north")?, tides.len()?), (None, 1)); // absent, and still in the way
+    /// assert_eq!(db.sweep()?, 1);
+    /// assert_eq!(tides.len()?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn sweep(mut self, sweep: Sweep) -> Self {
+        self.sweep = sweep;
+        self
+    }
+
+    /// For tests: sets where the time of the day comes from, by which keys expire.
+    #[doc(hidden)]
+    pub fn time_source(mut self, source: Arc<dyn Fn() -> SystemTime + Send + Sync>) -> Self {
+        self.time_source = Some(source);
         self
     }
 

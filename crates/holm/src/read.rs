@@ -2,9 +2,10 @@
 
 use crate::durability::Durability;
 use crate::error::{Error, Result};
+use crate::expiry::{Deadline, ReadView, ValueFormat};
 use crate::keys::SearchKey;
 use crate::keyspace_tree::KeyspaceTree;
-use crate::record;
+use crate::record::{self, Copied, NoRecord};
 use crate::slice::Slice;
 use crate::store::Store;
 use holm_medium::{Epoch, Image, Persistence};
@@ -46,25 +47,27 @@ impl Store {
         Ok(still.then_some(copied))
     }
 
-    /// Looks a key up and has `copy` copy its record. A retry calls `copy` again; the earlier copy is then worthless.
+    /// Looks a key up and has `copy` copy its record, of which the keyspace's format shows it a view. A retry calls
+    /// `copy` again; the earlier copy is then worthless.
     #[inline]
     pub(crate) fn get<T>(
         &self,
         tree: &KeyspaceTree,
         key: &[u8],
-        mut copy: impl FnMut(&Image, u64) -> Option<T>,
+        mut copy: impl FnMut(&Image, u64, ReadView) -> Copied<T>,
     ) -> Result<Option<T>> {
         let search_key = SearchKey::new(key);
         let image = self.storage.image();
+        let view = tree.view(&self.wall_clock);
         loop {
             let lookup = self.index.get(&tree.root, search_key);
             let Some(payload) = lookup.payload else {
                 return self.validated(tree, (None, lookup.stamp), || ()).map(|_| None);
             };
             if let Some(value) =
-                self.validated(tree, (Some(lookup.leaf_version), lookup.stamp), || copy(image, payload))?
+                self.validated(tree, (Some(lookup.leaf_version), lookup.stamp), || copy(image, payload, view))?
             {
-                return value.map(Some).ok_or_else(|| self.no_record(payload));
+                return value.map_err(|NoRecord| self.no_record(payload));
             }
         }
     }
@@ -72,7 +75,7 @@ impl Store {
     /// As [`Store::get`], into a buffer, which is empty if the key is absent. Returns whether the key is present.
     #[inline]
     pub(crate) fn get_into(&self, tree: &KeyspaceTree, key: &[u8], into: &mut Vec<u8>) -> Result<bool> {
-        let copy = |image: &Image, payload| record::copy_value_into(image, payload, into);
+        let copy = |image: &Image, payload, view| record::copy_value_into(image, payload, view, into);
         let found = self.get(tree, key, copy)?.is_some();
         if !found {
             into.clear();
@@ -87,14 +90,15 @@ impl Store {
         let mut lookups = Vec::with_capacity(keys.len());
         self.index.get_many(&tree.root, &search_keys, &mut lookups);
         let image = self.storage.image();
+        let view = tree.view(&self.wall_clock);
         let found = keys.iter().zip(lookups).map(|(key, lookup)| {
-            let copy = || lookup.payload.map(|payload| record::copy_value(image, payload));
+            let copy = || lookup.payload.map(|payload| record::copy_value(image, payload, view));
             let leaf_version = lookup.payload.map(|_| lookup.leaf_version);
             match self.validated(tree, (leaf_version, lookup.stamp), copy)? {
                 Some(None) => Ok(None),
-                Some(Some(Some(value))) => Ok(Some(value)),
+                Some(Some(Ok(value))) => Ok(value),
                 // The record changed meanwhile, or is damaged: look this key up alone.
-                Some(Some(None)) | None => self.get(tree, key.as_ref(), record::copy_value),
+                Some(Some(Err(NoRecord))) | None => self.get(tree, key.as_ref(), record::copy_value),
             }
         });
         found.collect()
@@ -103,12 +107,21 @@ impl Store {
     /// Returns whether a key is present.
     #[inline]
     pub(crate) fn contains_key(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<bool> {
+        if tree.format != ValueFormat::Plain {
+            return Ok(self.deadline(tree, key)?.is_some());
+        }
         let lookup = self.index.get(&tree.root, SearchKey::new(key));
         self.validated(tree, (None, lookup.stamp), || ())?;
         Ok(lookup.payload.is_some())
     }
 
-    /// Returns the number of pairs.
+    /// Returns the deadline of a key, or `None` if the key is absent.
+    #[inline(never)]
+    pub(crate) fn deadline(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<Option<Deadline>> {
+        self.get(tree, key, record::copy_deadline)
+    }
+
+    /// Returns the number of pairs, expired ones included.
     pub(crate) fn len(&self, tree: &KeyspaceTree) -> Result<u64> {
         // An operation counts before it unpins its epoch, so the active epoch, read afterwards, is the latest it can
         // have.

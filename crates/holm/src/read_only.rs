@@ -4,7 +4,9 @@
 use crate::check::{self, Report};
 use crate::engine::{ReadOnlyEngine, Reader};
 use crate::error::Result;
+use crate::expiry::{Deadline, Expiry};
 use crate::iter::Iter;
+use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::mark;
 use crate::record;
@@ -188,6 +190,20 @@ impl ReadOnlyKeyspace {
         &self.tree.name
     }
 
+    /// Returns the options that the keyspace was created with.
+    pub fn options(&self) -> KeyspaceOptions {
+        self.tree.options
+    }
+
+    /// Returns when a key expires, as [`Keyspace::expiry`](crate::Keyspace::expiry).
+    ///
+    /// # Errors
+    /// As [`ReadOnlyKeyspace::get`]; [`Invalid`](crate::Error::Invalid) in a keyspace without expiry.
+    pub fn expiry(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>> {
+        self.tree.check_expires()?;
+        Ok(self.engine.store.deadline(&self.tree, key.as_ref())?.map(Deadline::to_expiry))
+    }
+
     /// Returns a copy of a key's value, as [`Keyspace::get`](crate::Keyspace::get).
     ///
     /// # Errors
@@ -293,7 +309,7 @@ impl ReadOnlyKeyspace {
         self.range::<Vec<u8>>(..)
     }
 
-    /// Returns the number of pairs.
+    /// Returns the number of pairs, as [`Keyspace::len`](crate::Keyspace::len).
     ///
     /// # Errors
     /// None today.
@@ -326,6 +342,6 @@ impl ReadOnlyKeyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_empty(&self) -> Result<bool> {
-        Ok(self.len()? == 0)
+        Ok(self.iter().limit(1).next().transpose()?.is_none())
     }
 }

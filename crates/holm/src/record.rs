@@ -5,10 +5,13 @@
 //! then     key bytes, value bytes, zeros to the next word
 //! ```
 //!
+//! In a keyspace with expiry, the value's first eight bytes are its deadline: see [`crate::expiry`].
+//!
 //! A payload states where a record lies and how long it is, in one word: 40 bits of offset (in words) and 24 bits of
 //! length. So a reader knows which lines to fetch and how much buffer to reserve before the record's cache miss. A
 //! length that had to come out of that miss would stop consecutive gets from overlapping.
 
+use crate::expiry::{DEADLINE_BYTES, Deadline, ReadView, StoredValue};
 use crate::slice::{HERE, Slice};
 use crate::{MAX_KEY, MAX_VALUE};
 use holm_medium::{Area, Image, Word};
@@ -47,8 +50,9 @@ impl Header {
     #[inline]
     pub(crate) fn read(words: &[Word]) -> Option<Self> {
         let header = Header::unpack(words.first()?.read());
-        let fits =
-            header.key <= MAX_KEY && header.value <= MAX_VALUE && 8 + header.key + header.value <= words.len() * 8;
+        let fits = header.key <= MAX_KEY
+            && header.value <= MAX_VALUE + DEADLINE_BYTES
+            && 8 + header.key + header.value <= words.len() * 8;
         fits.then_some(header)
     }
 }
@@ -59,14 +63,16 @@ fn checksum(key: &[u8], value: &[u8]) -> u16 {
 }
 
 /// Encodes a record into `words`.
-pub(crate) fn encode(key: &[u8], value: &[u8], words: &mut Vec<u64>) {
+pub(crate) fn encode(key: &[u8], value: StoredValue<'_>, words: &mut Vec<u64>) {
     let bytes = 8 + key.len() + value.len();
     words.clear();
     words.resize(padded((bytes as u64).div_ceil(8)) as usize, 0);
-    words[0] = Header { key: key.len(), value: value.len(), check: checksum(key, value) }.pack();
     let body: &mut [u8] = &mut bytemuck::cast_slice_mut(words)[8..bytes];
-    body[..key.len()].copy_from_slice(key);
-    body[key.len()..].copy_from_slice(value);
+    let (key_bytes, value_bytes) = body.split_at_mut(key.len());
+    key_bytes.copy_from_slice(key);
+    value.copy_to(value_bytes);
+    let check = checksum(key, value_bytes);
+    words[0] = Header { key: key.len(), value: value.len(), check }.pack();
 }
 
 fn padded(words: u64) -> u64 {
@@ -98,47 +104,106 @@ pub(crate) fn words(image: &Image, payload: u64) -> Option<&[Word]> {
     image.words(Area::Records.at(offset), words as usize)
 }
 
-/// Copies a record's value.
+/// A payload leads to no record: damage, or a race that validation detects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoRecord;
+
+/// What a reader copies from a record: nothing of one that has expired.
+pub(crate) type Copied<T> = Result<Option<T>, NoRecord>;
+
+/// Where the parts of a visible record lie, in bytes from its first word.
+struct Located {
+    key: usize,
+    start: usize,
+    len: usize,
+    deadline: Deadline,
+}
+
+/// Locates the value of a record; `None` if the record has expired.
 #[inline]
-pub(crate) fn copy_value(image: &Image, payload: u64) -> Option<Slice> {
-    let words = words(image, payload)?;
-    let header = Header::read(words)?;
-    let start = 8 + header.key;
-    if header.value <= HERE {
+fn locate(words: &[Word], view: ReadView) -> Copied<Located> {
+    let header = Header::read(words).ok_or(NoRecord)?;
+    let (key, start, len) = (header.key, 8 + header.key, header.value);
+    match view {
+        ReadView::Stored => Ok(Some(Located { key, start, len, deadline: Deadline::NEVER })),
+        ReadView::At(now) => {
+            let deadline = deadline_of(words, header)?;
+            let located = Located { key, start: start + DEADLINE_BYTES, len: len - DEADLINE_BYTES, deadline };
+            Ok((!deadline.is_over(now)).then_some(located))
+        }
+    }
+}
+
+/// Reads the deadline before a record's value.
+fn deadline_of(words: &[Word], header: Header) -> Result<Deadline, NoRecord> {
+    if header.value < DEADLINE_BYTES {
+        return Err(NoRecord);
+    }
+    let (at, shift) = ((8 + header.key) / 8, header.key % 8);
+    // Two words where the eight bytes straddle them.
+    let straddled = [at, at + 1].map(|at| words.get(at).map_or(0, Word::read));
+    let bytes: &[u8] = bytemuck::cast_slice(&straddled);
+    bytes[shift..].first_chunk().map(|bytes| Deadline::from_bytes(*bytes)).ok_or(NoRecord)
+}
+
+/// Returns the deadline of a record, expired or not, in a keyspace with expiry.
+pub(crate) fn deadline(image: &Image, payload: u64) -> Result<Deadline, NoRecord> {
+    let words = words(image, payload).ok_or(NoRecord)?;
+    deadline_of(words, Header::read(words).ok_or(NoRecord)?)
+}
+
+/// Copies a record's value and deadline.
+#[inline]
+pub(crate) fn copy_value_and_deadline(image: &Image, payload: u64, view: ReadView) -> Copied<(Slice, Deadline)> {
+    let words = words(image, payload).ok_or(NoRecord)?;
+    let Some(Located { start, len, deadline, .. }) = locate(words, view)? else { return Ok(None) };
+    if len <= HERE {
         // A value this short lies in at most five words and needs no heap buffer.
         let mut near = [0; HERE.div_ceil(8) + 1];
         for (near, word) in near.iter_mut().zip(&words[start / 8..]) {
             *near = word.read();
         }
-        return Slice::here(&bytemuck::cast_slice(&near)[start % 8..start % 8 + header.value]);
+        let here = Slice::here(&bytemuck::cast_slice(&near)[start % 8..start % 8 + len]);
+        return Ok(here.map(|here| (here, deadline)));
     }
     let copy: Arc<[u64]> = words.iter().map(|word| word.read()).collect();
-    Some(Slice::shared(copy, start, header.value))
+    Ok(Some((Slice::shared(copy, start, len), deadline)))
+}
+
+/// Copies a record's value.
+#[inline]
+pub(crate) fn copy_value(image: &Image, payload: u64, view: ReadView) -> Copied<Slice> {
+    Ok(copy_value_and_deadline(image, payload, view)?.map(|(value, _)| value))
+}
+
+/// Copies a record's deadline.
+pub(crate) fn copy_deadline(image: &Image, payload: u64, view: ReadView) -> Copied<Deadline> {
+    let words = words(image, payload).ok_or(NoRecord)?;
+    Ok(locate(words, view)?.map(|located| located.deadline))
 }
 
 /// Copies a record's key and value.
-pub(crate) fn copy_pair(image: &Image, payload: u64) -> Option<(Slice, Slice)> {
-    let words = words(image, payload)?;
-    let header = Header::read(words)?;
+pub(crate) fn copy_pair(image: &Image, payload: u64, view: ReadView) -> Copied<(Slice, Slice)> {
+    let words = words(image, payload).ok_or(NoRecord)?;
+    let Some(Located { key, start, len, .. }) = locate(words, view)? else { return Ok(None) };
     let copy: Vec<u64> = words.iter().map(Word::read).collect();
-    Some((Slice::copied(&copy, 8, header.key), Slice::copied(&copy, 8 + header.key, header.value)))
+    Ok(Some((Slice::copied(&copy, 8, key), Slice::copied(&copy, start, len))))
 }
 
 /// Copies a record's value into the caller's buffer.
 #[inline]
-pub(crate) fn copy_value_into(image: &Image, payload: u64, into: &mut Vec<u8>) -> Option<()> {
-    let words = words(image, payload)?;
-    let header = Header::read(words)?;
-    let start = 8 + header.key;
+pub(crate) fn copy_value_into(image: &Image, payload: u64, view: ReadView, into: &mut Vec<u8>) -> Copied<()> {
+    let words = words(image, payload).ok_or(NoRecord)?;
+    let Some(Located { start, len, .. }) = locate(words, view)? else { return Ok(None) };
     // Copies whole words, because each must be read at once, and then moves the value to the front.
-    let words = &words[start / 8..(start + header.value).div_ceil(8)];
+    let words = &words[start / 8..(start + len).div_ceil(8)];
     into.resize(words.len() * 8, 0);
     for (bytes, word) in into.as_chunks_mut::<8>().0.iter_mut().zip(words) {
         *bytes = word.read().to_le_bytes();
     }
-    into.copy_within(start % 8..start % 8 + header.value, 0);
-    into.truncate(header.value);
-    Some(())
+    into.copy_within(start % 8..start % 8 + len, 0);
+    into.truncate(len);
+    Ok(Some(()))
 }
 
 /// Returns a record's key and value if the checksum holds, else a description of the fault.
@@ -199,7 +264,7 @@ mod tests {
     fn a_flipped_bit_is_found() {
         let image = Image::heap(0, 4096);
         let mut words = vec![];
-        encode(b"north", b"a coral reef", &mut words);
+        encode(b"north", StoredValue::verbatim(b"a coral reef"), &mut words);
         assert_eq!(words.len(), 4);
         let at = payload(64, words.len());
         assert!(verify(&image, at).is_err(), "zeros are no such record");

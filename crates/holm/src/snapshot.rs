@@ -5,14 +5,16 @@
 
 use crate::engine::{Engine, Reader};
 use crate::error::{Error, Result};
+use crate::expiry::{Deadline, Expiry, Millis, ReadView};
 use crate::iter::Iter;
 use crate::keys::{Records, SearchKey};
+use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::mark::{self, MARK};
-use crate::record;
+use crate::record::{self, Copied, NoRecord};
 use crate::slice::Slice;
 use crate::store::{Store, WritableStore};
-use holm_medium::Epoch;
+use holm_medium::{Epoch, Image};
 use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
@@ -129,6 +131,8 @@ pub struct Snapshot(Arc<Inner>);
 struct Inner {
     engine: Arc<Engine>,
     generation: Arc<Generation>,
+    /// The time of the snapshot, by which keys have expired.
+    now: Millis,
     /// The keyspaces at its instant, in the order of their names.
     trees: Vec<Arc<KeyspaceTree>>,
 }
@@ -149,7 +153,10 @@ impl Snapshot {
     pub(crate) fn of(engine: &Arc<Engine>) -> Result<Self> {
         // No keyspace is created or dropped in between.
         let (trees, generation) = engine.catalog.with_trees(|trees| (trees, engine.store.begin_generation()));
-        let snapshot = Snapshot(Arc::new(Inner { engine: engine.clone(), generation: generation?, trees }));
+        let generation = generation?;
+        // After the generation has begun: whatever a sweep has removed by then had expired by this time.
+        let now = engine.store.wall_clock.now();
+        let snapshot = Snapshot(Arc::new(Inner { engine: engine.clone(), generation, now, trees }));
         engine.store.wait_stable(snapshot.0.generation.epoch)?;
         Ok(snapshot)
     }
@@ -165,6 +172,11 @@ impl Snapshot {
 
     pub(crate) fn store(&self) -> &Store {
         &self.0.engine.store
+    }
+
+    /// Returns what the snapshot sees of a keyspace's records.
+    pub(crate) fn view(&self, tree: &KeyspaceTree) -> ReadView {
+        tree.format.view(|| self.0.now)
     }
 
     pub(crate) fn check_not_ended(&self) -> Result<()> {
@@ -195,17 +207,23 @@ impl Snapshot {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn mark(&self) -> Result<Option<u64>> {
-        let value = self.get(self.0.engine.catalog.own(), MARK)?;
+        let value = self.get(self.0.engine.catalog.own(), MARK, record::copy_value)?;
         value.map(|value| mark::decode(self.store(), &value)).transpose()
     }
 
-    fn get(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<Option<Slice>> {
+    fn get<T>(
+        &self,
+        tree: &KeyspaceTree,
+        key: &[u8],
+        copy: impl Fn(&Image, u64, ReadView) -> Copied<T>,
+    ) -> Result<Option<T>> {
         let (store, key) = (self.store(), SearchKey::new(key));
+        let view = self.view(tree);
         loop {
             let lookup = store.index.get_at(&tree.root, self.0.generation.number, key);
-            let copy = |payload| record::copy_value(store.storage.image(), payload).ok_or(payload);
+            let copy = |payload| copy(store.storage.image(), payload, view).map_err(|NoRecord| payload);
             let version = lookup.payload.map(|_| lookup.leaf_version);
-            let copied = store.copied(tree, version, || lookup.payload.map(copy).transpose());
+            let copied = store.copied(tree, version, || lookup.payload.map_or(Ok(None), copy));
             // First of all: the record of a snapshot that has ended may belong to another key by now.
             self.check_not_ended()?;
             if let Some(value) = copied? {
@@ -268,12 +286,26 @@ impl SnapshotKeyspace {
         &self.tree.name
     }
 
+    /// Returns the options that the keyspace was created with.
+    pub fn options(&self) -> KeyspaceOptions {
+        self.tree.options
+    }
+
+    /// Returns when a key expires, as [`Keyspace::expiry`](crate::Keyspace::expiry).
+    ///
+    /// # Errors
+    /// See above; [`Invalid`](Error::Invalid) in a keyspace without expiry.
+    pub fn expiry(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>> {
+        self.tree.check_expires()?;
+        Ok(self.snapshot.get(&self.tree, key.as_ref(), record::copy_deadline)?.map(Deadline::to_expiry))
+    }
+
     /// Returns the value that a key had, or `None` if it was absent. O(log n).
     ///
     /// # Errors
     /// See above.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        self.snapshot.get(&self.tree, key.as_ref())
+        self.snapshot.get(&self.tree, key.as_ref(), record::copy_value)
     }
 
     /// Returns whether a key was present.

@@ -3,6 +3,7 @@
 use crate::engine::{Engine, ReadOnlyEngine, View};
 use crate::recovery::Recovery;
 use crate::store::Store;
+use crate::sweep::SweepCounters;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Statistics of an open database: [`Database::stats`](crate::Database::stats).
@@ -40,6 +41,8 @@ pub struct Stats {
     pub memory: MemoryStats,
     /// Open snapshots.
     pub snapshots: SnapshotStats,
+    /// The removal of expired records.
+    pub sweep: SweepStats,
     /// What the last open recovered, and its source.
     pub recovery: Recovery,
 }
@@ -178,10 +181,40 @@ pub struct SnapshotStats {
     pub record_bytes: u64,
 }
 
+/// The removal of expired records, in keyspaces with expiry: a part of [`Stats`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// use holm::KeyspaceOptions;
+/// use std::time::Duration;
+/// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
+/// tides.insert_for("north", "high", Duration::ZERO)?;
+/// db.sweep()?;
+/// assert_eq!(db.stats().sweep.records_removed, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SweepStats {
+    /// The number of passes that have finished, [`Database::sweep`](crate::Database::sweep) included.
+    pub passes: u64,
+    /// The number of records whose deadlines were read.
+    pub records_read: u64,
+    /// The number of expired records that were removed.
+    pub records_removed: u64,
+    /// How long the last pass in the background took, pauses included, in nanoseconds.
+    pub last_pass_ns: u64,
+    /// How long that pass worked, without its pauses, in nanoseconds.
+    pub last_pass_work_ns: u64,
+}
+
 impl Stats {
     /// Returns the statistics of a database that is open for reading and writing.
     pub(crate) fn of(engine: &Engine) -> Self {
         let mut stats = Stats::of_contents(engine.view());
+        stats.sweep = SweepStats::of(engine.sweeper.counters());
         let Some(background) = engine.session.background() else { return stats };
         stats.space.disk_bytes = background.disk_bytes().unwrap_or(0);
         let counters = background.counters();
@@ -251,6 +284,18 @@ impl SnapshotStats {
     fn of(store: &Store) -> Self {
         let ((open, oldest), (memory_bytes, record_bytes)) = (store.snapshots.ages(), store.index.snapshot_bytes());
         SnapshotStats { open, oldest_ns: oldest.as_nanos() as u64, memory_bytes, record_bytes }
+    }
+}
+
+impl SweepStats {
+    fn of(counters: &SweepCounters) -> Self {
+        SweepStats {
+            passes: counters.passes.load(Relaxed),
+            records_read: counters.read.load(Relaxed),
+            records_removed: counters.removed.load(Relaxed),
+            last_pass_ns: counters.last_pass_ns.load(Relaxed),
+            last_pass_work_ns: counters.last_pass_work_ns.load(Relaxed),
+        }
     }
 }
 

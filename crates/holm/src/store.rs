@@ -6,6 +6,7 @@
 use crate::durability::Durability;
 use crate::keys::Records;
 use crate::snapshot::{DEFAULT_SNAPSHOT_BYTES, Snapshots};
+use crate::wall_clock::{TimeSource, WallClock};
 use holm_medium::vfs::Vfs;
 use holm_medium::{Clock, Medium, Persistence, StorageOps, Writer};
 use holm_search::Search;
@@ -24,6 +25,8 @@ pub(crate) struct Store {
     pub(crate) durability: Durability,
     pub(crate) persistence: Persistence,
     pub(crate) snapshots: Snapshots,
+    /// The time by which keys expire.
+    pub(crate) wall_clock: WallClock,
     /// `None` over a medium without files.
     pub(crate) files: Option<Files>,
 }
@@ -80,6 +83,7 @@ impl WritableStore {
             durability: Durability::OnSync,
             snapshots: Snapshots::limited_to(DEFAULT_SNAPSHOT_BYTES),
             files: None,
+            wall_clock: WallClock::default(),
             persistence: if design.capabilities.per_epoch { Persistence::PerEpoch } else { Persistence::PerOperation },
         })
     }
@@ -98,6 +102,11 @@ impl WritableStore {
     /// Sets how many bytes open snapshots may keep.
     pub(crate) fn limit_snapshots_to(&mut self, bytes: u64) {
         self.0.snapshots.limit = bytes;
+    }
+
+    /// Sets where the time of the day comes from.
+    pub(crate) fn follow_time(&mut self, source: Option<TimeSource>) {
+        self.0.wall_clock.follow(source);
     }
 
     /// Gives up the right to change the store.

@@ -19,6 +19,7 @@ pub(crate) use turnstile::Turnstile;
 use crate::commit::{self, Write};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::expiry::Deadline;
 use crate::iter::of_prefix;
 use crate::keyspace::{Keyspace, limit};
 use crate::keyspace_tree::KeyspaceTree;
@@ -30,6 +31,7 @@ use reads::{CommittedReads, Reads};
 use std::cell::{Cell, RefCell};
 use std::ops::RangeBounds;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 use writes::Writes;
 
 /// A serializable transaction: [`Database::transact`](crate::Database::transact) runs one, and
@@ -159,11 +161,12 @@ impl Transaction {
 
     fn get_from(&self, tree: &Arc<KeyspaceTree>, key: &[u8]) -> Result<Option<Slice>> {
         self.with_state(|state| {
+            let view = state.reads.view(self.store(), tree);
             if let Some(own) = state.writes.get(tree, key) {
                 tree.check_not_dropped()?;
-                return Ok(own.as_deref().map(Slice::from));
+                return Ok(own.visible(view).map(Slice::from));
             }
-            let before = self.store().before(tree, key)?;
+            let before = self.store().before(tree, key, view)?;
             let found = (tree, key, before.value.clone());
             state.reads.note_point(self.store(), found, (before.leaf, before.stamp))?;
             Ok(before.value)
@@ -178,7 +181,7 @@ impl Transaction {
         Ok(self.get(from, key)?.is_some())
     }
 
-    /// Stores a value under a key, when the transaction commits.
+    /// Stores a value under a key, when the transaction commits. The key does not expire.
     ///
     /// # Errors
     /// [`TooLarge`](Error::TooLarge): the key, the value or the transaction exceeds its limit, and the write is left
@@ -197,9 +200,56 @@ impl Transaction {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert(&self, into: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        let (tree, key, value) = (self.tree(into)?, key.as_ref(), value.as_ref());
+        self.put(into, key.as_ref(), value.as_ref(), Deadline::NEVER)
+    }
+
+    fn put(&self, into: &Keyspace, key: &[u8], value: &[u8], deadline: Deadline) -> Result<()> {
+        let tree = self.tree(into)?;
         limit(key, value)?;
-        self.with_state(|state| state.writes.set(tree, key, Some(value)))
+        self.with_state(|state| state.writes.set(tree, key, Some((value, deadline))))
+    }
+
+    /// Stores a value that expires, as [`Keyspace::insert_for`], when the transaction commits. The lifetime counts
+    /// from this call on.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`]; [`Invalid`](Error::Invalid) also in a keyspace without expiry.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use holm::KeyspaceOptions;
+    /// use std::time::Duration;
+    /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
+    /// db.transact(|transaction| transaction.insert_for(&tides, "north", "high", Duration::from_secs(3600)))?;
+    /// assert!(tides.contains_key("north")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_for(
+        &self,
+        into: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        lifetime: Duration,
+    ) -> Result<()> {
+        self.tree(into)?.check_expires()?;
+        let deadline = Deadline::after(self.store().wall_clock.now(), lifetime);
+        self.put(into, key.as_ref(), value.as_ref(), deadline)
+    }
+
+    /// As [`Transaction::insert_for`], until a time.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert_for`].
+    pub fn insert_until(
+        &self,
+        into: &Keyspace,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        time: SystemTime,
+    ) -> Result<()> {
+        self.tree(into)?.check_expires()?;
+        self.put(into, key.as_ref(), value.as_ref(), Deadline::at(time))
     }
 
     /// Removes a key if it is present, when the transaction commits. Reads nothing, so it does not conflict.
@@ -315,7 +365,7 @@ impl Transaction {
         let present = self.get_from(own, MARK)?.map(|value| mark::decode(self.store(), &value)).transpose()?;
         mark::check_rises(present, mark)?;
         self.with_state(|state| {
-            state.writes.set(own, MARK, Some(&mark.to_le_bytes()))?;
+            state.writes.set(own, MARK, Some((&mark.to_le_bytes(), Deadline::NEVER)))?;
             state.marks = Some(mark);
             Ok(())
         })

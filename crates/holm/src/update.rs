@@ -5,11 +5,12 @@
 //! leaf holds several keys, so a neighbour's change causes another attempt, but never another answer.
 
 use crate::error::Result;
-use crate::keys::SearchKey;
+use crate::expiry::{Deadline, ReadView};
+use crate::keys::{Records, SearchKey};
 use crate::keyspace::{limit, write_record};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
-use crate::record;
+use crate::record::{self, NoRecord};
 use crate::slice::Slice;
 use crate::store::{Store, WritableStore};
 use holm_medium::Epoch;
@@ -19,8 +20,10 @@ use holm_tree::{LeafCursor, LeafVersion, SeekTarget, Seen, back_off};
 pub(crate) enum Change<V> {
     /// Nothing.
     Keep,
-    /// Puts a value.
+    /// Puts a value. The key keeps its deadline, if it has one.
     Put(V),
+    /// Puts a value with a deadline.
+    PutUntil(V, Deadline),
     /// Removes the key.
     Remove,
 }
@@ -35,6 +38,8 @@ pub(crate) enum End {
 /// A key's value, and the leaf that answered for it.
 pub(crate) struct Before {
     pub(crate) value: Option<Slice>,
+    /// When it expires; `NEVER` of an absent key.
+    pub(crate) deadline: Deadline,
     pub(crate) leaf: LeafVersion,
     pub(crate) stamp: Epoch,
 }
@@ -50,21 +55,25 @@ struct Outermost {
 
 impl Store {
     /// Reads a key's value for an update or a transaction. Waits for no durability: these wait themselves.
-    pub(crate) fn before(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<Before> {
+    pub(crate) fn before(&self, tree: &KeyspaceTree, key: &[u8], view: ReadView) -> Result<Before> {
         loop {
             let lookup = self.index.get(&tree.root, SearchKey::new(key));
-            let copy = |payload| record::copy_value(self.storage.image(), payload).ok_or(payload);
-            let copied = self.copied(tree, Some(lookup.leaf_version), || lookup.payload.map(copy).transpose())?;
-            let Some(value) = copied else { continue };
-            let value = value.map_err(|payload| self.no_record(payload))?;
-            return Ok(Before { value, leaf: lookup.leaf_version, stamp: lookup.stamp });
+            let image = self.storage.image();
+            let copy = |payload| record::copy_value_and_deadline(image, payload, view).map_err(|NoRecord| payload);
+            let copied = self.copied(tree, Some(lookup.leaf_version), || lookup.payload.map_or(Ok(None), copy))?;
+            let Some(found) = copied else { continue };
+            let found = found.map_err(|payload| self.no_record(payload))?;
+            let deadline = found.as_ref().map_or(Deadline::NEVER, |(_, deadline)| *deadline);
+            let value = found.map(|(value, _)| value);
+            return Ok(Before { value, deadline, leaf: lookup.leaf_version, stamp: lookup.stamp });
         }
     }
 
-    /// Reads the first or the last pair. `None` if a leaf has changed meanwhile.
+    /// Reads the first or the last visible pair. `None` if a leaf has changed meanwhile.
     fn outermost(&self, tree: &KeyspaceTree, end: End) -> Result<Option<Outermost>> {
         let (mut cursor, mut passed, mut stamp) = (LeafCursor::default(), Vec::new(), 0);
         let mut edge: Option<Vec<u8>> = None;
+        let view = tree.view(&self.wall_clock);
         loop {
             let target = match (end, &edge) {
                 (End::First, None) => SeekTarget::Holding(SearchKey::new(b"")),
@@ -73,13 +82,8 @@ impl Store {
                 (End::Last, Some(edge)) => SeekTarget::Below(SearchKey::new(edge)),
             };
             self.index.copy_leaf(&tree.root, target, 0, &mut cursor);
-            let slot = match end {
-                End::First => cursor.pairs.first(),
-                End::Last => cursor.pairs.last(),
-            };
-            let copy = |payload| record::copy_pair(self.storage.image(), payload).ok_or(payload);
             let leaf = cursor.leaf_version;
-            let copied = self.copied(tree, Some(leaf), || slot.map(|slot| copy(slot.payload)).transpose())?;
+            let copied = self.copied(tree, Some(leaf), || self.copy_outermost(&cursor, end, view))?;
             let Some(pair) = copied else { return Ok(None) };
             stamp = cursor.stamp.max(stamp);
             if let Some(pair) = pair.map_err(|payload| self.no_record(payload))? {
@@ -92,28 +96,50 @@ impl Store {
             }
         }
     }
+
+    /// Copies the first or the last visible pair of a leaf. On failure, names the payload that leads to no record.
+    fn copy_outermost(
+        &self,
+        cursor: &LeafCursor<Records>,
+        end: End,
+        view: ReadView,
+    ) -> Result<Option<(Slice, Slice)>, u64> {
+        let mut slots = cursor.pairs.iter();
+        let mut next = || match end {
+            End::First => slots.next(),
+            End::Last => slots.next_back(),
+        };
+        while let Some(slot) = next() {
+            let pair = record::copy_pair(self.storage.image(), slot.payload, view);
+            if let Some(pair) = pair.map_err(|NoRecord| slot.payload)? {
+                return Ok(Some(pair));
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl WritableStore {
-    /// Changes a key as `decide` says, which gets the key's value, and is called again if the key has another one by
-    /// then. Returns that value, and what `decide` has returned beside the change.
+    /// Changes a key as `decide` says, which gets the key's value and deadline, and is called again if the key has
+    /// others by then. Returns that value, and what `decide` has returned beside the change.
     pub(crate) fn update<V: AsRef<[u8]>, T>(
         &self,
         tree: &KeyspaceTree,
         key: &[u8],
-        mut decide: impl FnMut(Option<&Slice>) -> Result<(Change<V>, T)>,
+        mut decide: impl FnMut(Option<&Slice>, Deadline) -> Result<(Change<V>, T)>,
     ) -> Result<(Option<Slice>, T)> {
         limit(key, &[])?;
         let mut attempt = 0;
-        let mut before = self.before(tree, key)?;
-        let (mut change, mut answer) = decide(before.value.as_ref())?;
+        let read = || self.before(tree, key, tree.view(&self.wall_clock));
+        let mut before = read()?;
+        let (mut change, mut answer) = decide(before.value.as_ref(), before.deadline)?;
         while !self.change(tree, key, &change, &before)? {
             back_off(&mut attempt);
-            let now = self.before(tree, key)?;
+            let now = read()?;
             // Decide again only about another value. A closure that writes to a neighbouring key would otherwise
             // disturb its own update each time.
-            if now.value != before.value {
-                (change, answer) = decide(now.value.as_ref())?;
+            if (&now.value, now.deadline) != (&before.value, before.deadline) {
+                (change, answer) = decide(now.value.as_ref(), now.deadline)?;
             }
             before = now;
         }
@@ -140,12 +166,13 @@ impl WritableStore {
                 self.wait_stable(before.stamp)?;
                 return Ok(true);
             }
-            Change::Put(value) => {
+            Change::Put(value) | Change::PutUntil(value, _) => {
+                let deadline = if let Change::PutUntil(_, deadline) = change { *deadline } else { before.deadline };
                 let value = value.as_ref();
                 limit(key, value)?;
                 let mut operation = Operation::begin_to_write(self, key, value)?;
                 tree.check_not_dropped()?;
-                let payload = write_record(&operation, key, value)?;
+                let payload = write_record(&operation, key, tree.format.stored(value, deadline))?;
                 let done = operation.put_seen(tree, key, payload, seen)?;
                 (operation, done)
             }

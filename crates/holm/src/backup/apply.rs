@@ -3,7 +3,7 @@
 use super::BackupInfo;
 use super::base::Base;
 use super::reader::{Item, StreamReader};
-use super::restore::put;
+use super::restore::{keyspace_of, put};
 use super::staged::{Staging, StoredStream};
 use crate::engine::{Engine, Reader};
 use crate::error::{Error, Result};
@@ -94,8 +94,13 @@ fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
     Ok(Verified::New)
 }
 
+/// Iterates over what a copy has, expired pairs included: a sweep of the original makes them go.
+fn stored_pairs(engine: &Arc<Engine>, tree: &Arc<KeyspaceTree>, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Iter {
+    Iter::new::<&[u8]>(Reader::Writable(engine.clone()), tree.clone(), range).stored()
+}
+
 fn count_within(engine: &Arc<Engine>, tree: &Arc<KeyspaceTree>, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<u64> {
-    let (mut pairs, mut count) = (Iter::new::<&[u8]>(Reader::Writable(engine.clone()), tree.clone(), range), 0);
+    let (mut pairs, mut count) = (stored_pairs(engine, tree, range), 0);
     while pairs.next_ref().transpose()?.is_some() {
         count += 1;
     }
@@ -112,10 +117,10 @@ fn redo(engine: &Arc<Engine>, staging: &Staging<'_>, stored: &StoredStream) -> R
         let mut merge: Option<Merge<'_>> = None;
         while let Some(item) = stream.next()? {
             match item {
-                Item::Keyspace { name, .. } => {
+                Item::Keyspace { name, options } => {
                     merge.take().map_or(Ok(()), Merge::end)?;
                     names.insert(name.to_owned());
-                    merge = Some(Merge::begin(engine, engine.catalog.create_keyspace(&engine.store, name)?));
+                    merge = Some(Merge::begin(engine, keyspace_of(engine, name, options)?));
                 }
                 // The reader refuses pairs of no keyspace.
                 Item::Pair { key, value } => merge.iter_mut().try_for_each(|merge| merge.pair(key, value))?,
@@ -153,7 +158,7 @@ struct Merge<'a> {
 
 impl<'a> Merge<'a> {
     fn begin(engine: &'a Arc<Engine>, tree: Arc<KeyspaceTree>) -> Self {
-        let present = Iter::new::<&[u8]>(Reader::Writable(engine.clone()), tree.clone(), ..);
+        let present = stored_pairs(engine, &tree, (Bound::Unbounded, Bound::Unbounded));
         Merge { engine, tree, present, next: None }
     }
 
@@ -186,7 +191,7 @@ impl<'a> Merge<'a> {
     fn keep(&mut self, least: &[u8], greatest: &[u8]) -> Result<()> {
         self.skip_to(Some(least))?;
         let beyond = (Bound::Excluded(greatest), Bound::Unbounded);
-        self.present = Iter::new::<&[u8]>(Reader::Writable(self.engine.clone()), self.tree.clone(), beyond);
+        self.present = stored_pairs(self.engine, &self.tree, beyond);
         self.next = None;
         Ok(())
     }

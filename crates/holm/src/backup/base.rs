@@ -2,11 +2,14 @@
 //! nothing else has been written to it. A record of the copy's catalog.
 
 use super::format::Header;
+use crate::catalog::Catalog;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::expiry::StoredValue;
 use crate::mark;
 use crate::operation::Operation;
 use crate::record;
+use crate::store::Store;
 use holm_medium::Epoch;
 use holm_tree::{LeafCursor, SeekTarget};
 
@@ -34,9 +37,13 @@ impl Base {
 
     /// Reads the record; `None` if this database is no copy.
     pub(super) fn read(engine: &Engine) -> Result<Option<Base>> {
-        let Some(value) = engine.store.get(engine.catalog.own(), BASE, record::copy_value)? else { return Ok(None) };
+        Base::of(&engine.store, &engine.catalog)
+    }
+
+    fn of(store: &Store, catalog: &Catalog) -> Result<Option<Base>> {
+        let Some(value) = store.get(catalog.own(), BASE, record::copy_value)? else { return Ok(None) };
         let bytes = <[u8; 32]>::try_from(&*value).map_err(|_| Error::Corrupt {
-            path: engine.store.path.join("records"),
+            path: store.path.join("records"),
             offset: 0,
             what: "the base of a copy",
             found: format!("{} bytes", value.len()),
@@ -51,7 +58,7 @@ impl Base {
         let mut operation = Operation::begin(&engine.store)?;
         // No write before has a later epoch, and this one's is over when it is durable: every later write is told apart.
         let base = Base { uuid: header.uuid, epoch: header.epoch, own: operation.epoch() };
-        let payload = operation.write_record(BASE, &base.encode(), &mut Vec::new())?;
+        let payload = operation.write_record(BASE, StoredValue::verbatim(&base.encode()), &mut Vec::new())?;
         operation.put(engine.catalog.own(), BASE, payload)?;
         operation.finish_durably()
     }
@@ -74,7 +81,7 @@ impl Base {
         if (base.uuid, base.epoch) != (header.uuid, header.base) {
             return wrong(format!("a copy of database {} at epoch {}", shown(&base.uuid), base.epoch));
         }
-        let latest = latest_change(engine)?;
+        let latest = latest_change(&engine.store, &engine.catalog)?;
         if latest > base.own {
             return wrong(format!("a copy that was written in its epoch {latest}, after {}", base.own));
         }
@@ -96,9 +103,9 @@ fn check_empty(engine: &Engine) -> Result<()> {
 }
 
 /// Returns the epoch of the last change of any keyspace's leaf.
-fn latest_change(engine: &Engine) -> Result<Epoch> {
-    let (store, mut latest) = (&engine.store, 0);
-    for tree in engine.catalog.trees() {
+fn latest_change(store: &Store, catalog: &Catalog) -> Result<Epoch> {
+    let mut latest = 0;
+    for tree in catalog.trees() {
         let (mut cursor, mut low) = (LeafCursor::default(), Some(Vec::new()));
         while let Some(key) = low {
             store.index.copy_leaf(&tree.root, SeekTarget::Holding(crate::keys::SearchKey::new(&key)), 0, &mut cursor);
@@ -112,6 +119,15 @@ fn latest_change(engine: &Engine) -> Result<Epoch> {
 }
 
 /// A database's identity as it is usually written.
+/// Returns whether a database is a copy to which the next increment can be applied: nothing else has been written to
+/// it. O(leaves).
+pub(crate) fn is_untouched_copy(store: &Store, catalog: &Catalog) -> Result<bool> {
+    match Base::of(store, catalog)? {
+        Some(base) => Ok(latest_change(store, catalog)? <= base.own),
+        None => Ok(false),
+    }
+}
+
 fn shown(uuid: &[u8; 16]) -> String {
     let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")

@@ -1,6 +1,7 @@
 //! The bytes of a backup stream: a header, and frames behind it. `docs/format.md` has the tables.
 
 use crate::error::{Error, Result};
+use crate::expiry::DEADLINE_BYTES;
 use crate::{MAX_KEY, MAX_VALUE};
 
 /// The first bytes of a stream.
@@ -193,7 +194,8 @@ impl<'a> Body<'a> {
     /// # Errors
     /// `Corrupt`: one exceeds its limit.
     pub(super) fn lengths_of_pair(&mut self) -> Result<(usize, usize)> {
-        self.lengths(MAX_VALUE)
+        // The value of a keyspace with expiry follows its deadline.
+        self.lengths(MAX_VALUE + DEADLINE_BYTES)
     }
 
     /// Takes the lengths of two keys.

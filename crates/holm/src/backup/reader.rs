@@ -3,6 +3,7 @@
 use super::BackupInfo;
 use super::format::{Body, END, FRAME_HEAD, HEADER, Header, Kind, MOST_BODY, STREAM, Totals, damaged, frame_checksum};
 use crate::error::{Error, Result};
+use crate::keyspace_options::KeyspaceOptions;
 use std::io::{self, Read};
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
@@ -12,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub(super) enum Item<'a> {
     Keyspace {
         name: &'a str,
-        flags: u8,
+        options: KeyspaceOptions,
     },
     Pair {
         key: &'a [u8],
@@ -197,7 +198,8 @@ impl<'a> StreamReader<'a> {
         }
         self.last_key.any = false;
         self.totals.keyspaces += 1;
-        Ok(Item::Keyspace { name: self.name.insert(name.into()), flags })
+        let options = KeyspaceOptions::known(flags, name)?;
+        Ok(Item::Keyspace { name: self.name.insert(name.into()), options })
     }
 
     fn pair(&mut self) -> Result<Item<'_>> {

@@ -7,7 +7,9 @@ use super::reader::{Item, StreamReader};
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::expiry::StoredValue;
 use crate::keyspace::write_record;
+use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::mark::MARK;
 use crate::operation::Operation;
@@ -125,7 +127,9 @@ fn fill(engine: &Arc<Engine>, mut stream: StreamReader<'_>) -> Result<BackupInfo
     let mut tree: Option<Arc<KeyspaceTree>> = None;
     while let Some(item) = stream.next()? {
         match item {
-            Item::Keyspace { name, .. } => tree = Some(engine.catalog.create_keyspace(&engine.store, name)?),
+            Item::Keyspace { name, options } => {
+                tree = Some(keyspace_of(engine, name, options)?);
+            }
             // The reader refuses pairs of no keyspace.
             Item::Pair { key, value } => tree.iter().try_for_each(|tree| put(engine, tree, key, value))?,
             Item::Mark(mark) => put(engine, engine.catalog.own(), MARK, &mark.to_le_bytes())?,
@@ -137,11 +141,20 @@ fn fill(engine: &Arc<Engine>, mut stream: StreamReader<'_>) -> Result<BackupInfo
     Ok(stream.info())
 }
 
+/// Returns the keyspace of a name. One with other options goes first: the original was dropped and created anew.
+pub(super) fn keyspace_of(engine: &Engine, name: &str, options: KeyspaceOptions) -> Result<Arc<KeyspaceTree>> {
+    let (store, catalog) = (&engine.store, &engine.catalog);
+    if catalog.find_keyspace(store, name)?.is_some_and(|tree| tree.options != options) {
+        catalog.drop_keyspace(store, name)?;
+    }
+    catalog.create_keyspace(store, name, Some(options))
+}
+
 /// Puts a pair as a stream has it. Waits for no durability: the caller ends with [`Base::reach`].
 pub(super) fn put(engine: &Engine, tree: &KeyspaceTree, key: &[u8], value: &[u8]) -> Result<()> {
     let mut operation = Operation::begin_to_write(&engine.store, key, value)?;
     tree.check_not_dropped()?;
-    let payload = write_record(&operation, key, value)?;
+    let payload = write_record(&operation, key, StoredValue::verbatim(value))?;
     operation.put(tree, key, payload)?;
     operation.finish_later();
     Ok(())

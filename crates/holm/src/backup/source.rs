@@ -6,6 +6,7 @@ use super::writer::StreamWriter;
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
 use crate::engine::{LeafSource, Reader};
 use crate::error::Result;
+use crate::expiry::ReadView;
 use crate::iter::{circle, goes_on, take};
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
@@ -55,7 +56,7 @@ impl Source {
         let mut stream = StreamWriter::begin(out, &header)?;
         self.mark.map_or(Ok(()), |mark| stream.mark(mark))?;
         for tree in &self.trees {
-            stream.keyspace(&tree.name, 0)?;
+            stream.keyspace(&tree.name, tree.options.flags())?;
             self.write_tree(tree, base, &mut stream)?;
         }
         let (totals, bytes) = stream.end()?;
@@ -129,7 +130,8 @@ impl Source {
         (cursor, copied): (&mut LeafCursor<Records>, &mut CopiedPairs),
         stream: &mut StreamWriter<'_>,
     ) -> Result<Next> {
-        let bounds = ScanBounds { low, high: None, forward: true, most: usize::MAX };
+        // Expired pairs are among them, and values have their deadlines: the copy is to be what its base is.
+        let bounds = ScanBounds { low, high: None, forward: true, most: usize::MAX, view: ReadView::Stored };
         let remainder = take(self, tree, bounds, usize::MAX, cursor, copied);
         // First of all, as above.
         self.reader.check_not_ended()?;

@@ -1,6 +1,7 @@
 //! The last steps of opening for writing: complete commits, threads, and a tidy catalog.
 
 use super::rebuilt::{Files, OverMedium, ToWrite};
+use crate::backup;
 use crate::catalog::Catalog;
 use crate::engine::{Engine, Session};
 use crate::error::{Error, Result};
@@ -9,11 +10,12 @@ use crate::mark::{self, Marks};
 use crate::options::Builder;
 use crate::recovery::Recovery;
 use crate::store::WritableStore;
+use crate::sweeper::{Sweep, Sweeper};
 use crate::transaction::Turnstile;
 use holm_medium::{Background, Epoch, Persistence};
 use holm_tree::TreeRoot;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::Arc;
 
 /// A database whose keyspaces have their trees. `S` is what the kind of opening adds.
 pub(super) struct Named<S> {
@@ -45,6 +47,7 @@ pub(super) struct Running {
     catalog: Catalog,
     orphans: Vec<TreeRoot>,
     recovery: Recovery,
+    sweep: Sweep,
     session: Session,
 }
 
@@ -71,7 +74,9 @@ impl Completed<'_> {
         storage.space.release();
         store.promise(builder.durability);
         store.limit_snapshots_to(builder.snapshot_bytes);
-        Ok(Running { store, catalog, orphans, recovery, session: Session::files(background) })
+        store.follow_time(builder.time_source.clone());
+        let (sweep, session) = (builder.sweep, Session::files(background));
+        Ok(Running { store, catalog, orphans, recovery, sweep, session })
     }
 }
 
@@ -79,24 +84,25 @@ impl Named<OverMedium> {
     /// Takes over the caller's epochs. Operations wait for nothing until the caller sees the database.
     pub(super) fn run_over_medium(self) -> Running {
         let Named { store, catalog, orphans, recovery, .. } = self;
-        Running { store, catalog, orphans, recovery, session: Session::Medium }
+        Running { store, catalog, orphans, recovery, sweep: Sweep::default(), session: Session::Medium }
     }
 }
 
 impl Running {
     /// Frees the trees without a name, and creates the default keyspace. All that recovery found is durable by now.
     pub(super) fn tidy_catalog(self) -> Result<Engine> {
-        let Running { store, catalog, orphans, recovery, session } = self;
+        let Running { store, catalog, orphans, recovery, sweep, session } = self;
         catalog.tidy(&store, &orphans)?;
         let marks = Marks::opened_at(mark::read(&store, &catalog)?);
         Ok(Engine {
-            store,
-            catalog,
+            store: Arc::new(store),
+            catalog: Arc::new(catalog),
             recovery,
+            sweeper: Sweeper::new(sweep, backup::is_untouched_copy),
             intents: IntentSlots::default(),
             turnstile: Turnstile::default(),
             marks,
-            increments: Mutex::default(),
+            increments: Arc::default(),
             session,
         })
     }

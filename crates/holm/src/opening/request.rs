@@ -86,7 +86,8 @@ pub(super) fn open_read_only(path: &Path, builder: &Builder) -> Result<ClosedFil
         // Only an open for writing completes it.
         return Err(MediumError::NotClean { path: path.into() }.into());
     }
-    let store = WritableStore::new(writer, &design, path, Damage::Tolerated).with_files(uuid, &builder.vfs);
+    let mut store = WritableStore::new(writer, &design, path, Damage::Tolerated).with_files(uuid, &builder.vfs);
+    store.follow_time(builder.time_source.clone());
     let lock = opened_state.into_read_only_lock();
     Ok(ClosedFiles { store, active, recovery: recovery.into(), lock })
 }

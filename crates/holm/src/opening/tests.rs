@@ -1,11 +1,12 @@
 //! Each step of an open after the death of the process and after a power cut, with a commit under way.
 
 use crate::commit::{Write, leave_undone};
-use crate::{Database, Durability, RecoveredFrom};
+use crate::expiry::Deadline;
+use crate::{Database, Durability, Expiry, KeyspaceOptions, RecoveredFrom};
 use holm_medium::MediumError;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 fn open(path: &Path) -> Database {
     // An epoch ends only when a caller waits for it.
@@ -29,14 +30,19 @@ fn copy(from: &Path, to: &Path) {
 
 #[test]
 fn a_commit_is_completed_after_a_death_and_forgotten_after_a_power_cut() {
+    [false, true].into_iter().for_each(completed_and_forgotten);
+}
+
+fn completed_and_forgotten(expires: bool) {
     let folder = tempfile::tempdir().unwrap();
     let (dead, cut) = (folder.path().join("dead"), folder.path().join("cut"));
     let db = open(&dead);
-    let reefs = db.keyspace("reefs").unwrap();
+    let reefs = db.keyspace_with("reefs", &KeyspaceOptions::new().expires(expires)).unwrap();
     reefs.insert("north", "coral").unwrap();
+    let sand = reefs.tree().format.stored(b"sand", Deadline::at(SystemTime::now() + Duration::from_secs(3_600)));
     db.sync().unwrap();
     let write = |key, value| Write { tree: reefs.tree(), key, value };
-    leave_undone(&db.engine, &[write(b"north", None), write(b"south", Some(b"sand"))]);
+    leave_undone(&db.engine, &[write(b"north", None), write(b"south", Some(sand))]);
     drop(reefs);
     die(db);
     copy(&dead, &cut);
@@ -46,6 +52,8 @@ fn a_commit_is_completed_after_a_death_and_forgotten_after_a_power_cut() {
         let reefs = db.keyspace("reefs").unwrap();
         let found = ["north", "south"].map(|key| reefs.contains_key(key).unwrap());
         assert_eq!(found, [!completed, completed]);
+        assert_eq!(reefs.get("south").unwrap().as_deref(), completed.then_some(&b"sand"[..]));
+        assert!(!expires || !completed || matches!(reefs.expiry("south").unwrap(), Some(Expiry::At(_))));
         assert_eq!(db.check().unwrap().faults, Vec::<String>::new());
         drop(reefs);
         db.close().unwrap();

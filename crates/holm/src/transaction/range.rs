@@ -82,7 +82,8 @@ impl<'t> TransactionRange<'t> {
             (Next::Nowhere, _) => unreachable!("an end that is done loads nothing"),
         };
         let store = self.transaction.store();
-        let bounds = ScanBounds { low: &low, high: high.as_deref(), forward, most: usize::MAX };
+        let view = state.reads.view(store, &self.tree);
+        let bounds = ScanBounds { low: &low, high: high.as_deref(), forward, most: usize::MAX, view };
         let remainder = take(store, &self.tree, bounds, 0, &mut self.cursor, &mut self.copied)?;
         state.reads.note_scan(store, self.cursor.leaf_version, self.cursor.stamp)?;
         let pairs = (0..self.copied.len()).map(|index| self.copied.give(index));
@@ -126,6 +127,7 @@ impl<'t> TransactionRange<'t> {
     fn step(&mut self, forward: bool) -> Result<Option<(Slice, Slice)>> {
         let transaction = self.transaction;
         transaction.with_state(|state| {
+            let view = state.reads.view(transaction.store(), &self.tree);
             while !self.is_empty() {
                 self.fill(state, forward)?;
                 let end = if forward { &mut self.front } else { &mut self.back };
@@ -136,8 +138,8 @@ impl<'t> TransactionRange<'t> {
                 let is_first =
                     |own: &[u8]| stored.is_none_or(|stored| if forward { own <= stored } else { own >= stored });
                 let pair = match own.filter(|(key, _)| is_first(key)) {
-                    Some((key, value)) => {
-                        let (key, value) = (Slice::from(key), value.as_deref().map(Slice::from));
+                    Some((key, own)) => {
+                        let (key, value) = (Slice::from(key), own.visible(view).map(Slice::from));
                         if stored.is_some_and(|stored| *stored == *key) {
                             end.pairs.pop_front();
                         }

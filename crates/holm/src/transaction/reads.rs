@@ -6,6 +6,7 @@
 
 use crate::commit::Dependencies;
 use crate::error::{Error, Result};
+use crate::expiry::{Millis, ReadView};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
 use crate::store::Store;
@@ -56,6 +57,8 @@ pub(super) struct Reads {
     by_number: HashMap<u32, usize>,
     /// The latest epoch of anything that was read.
     stamp: Epoch,
+    /// The time of the transaction, once it has met a keyspace with expiry.
+    now: Option<Millis>,
 }
 
 impl Reads {
@@ -67,13 +70,24 @@ impl Reads {
         self.keys.clear();
         self.trees.clear();
         self.by_number.clear();
-        self.stamp = 0;
+        (self.stamp, self.now) = (0, None);
         self.keys.capacity() + self.points.capacity() * size_of::<Point>() + self.by_number.capacity() * 16 < MOST_KEPT
     }
 
     /// The epoch that must be durable for what was read to be.
     pub(super) fn stamp(&self) -> Epoch {
         self.stamp
+    }
+
+    /// Returns what the transaction sees of a keyspace's records. It asks for the time once.
+    pub(super) fn view(&mut self, store: &Store, tree: &KeyspaceTree) -> ReadView {
+        tree.format.view(|| *self.now.get_or_insert_with(|| store.wall_clock.now()))
+    }
+
+    /// Refuses what was read if a sweep has since removed records that had not expired at the transaction's time: of
+    /// two keys with one deadline, it would see one and miss the other.
+    fn check_not_swept(&self, store: &Store) -> Result<()> {
+        if self.now.is_some_and(|now| store.wall_clock.was_swept_after(now)) { Err(Error::Conflict) } else { Ok(()) }
     }
 
     /// Notes the answer of a get, and makes sure that all that was read stands together.
@@ -147,6 +161,7 @@ impl Reads {
     /// `Conflict`; those of a get.
     #[inline]
     fn stand_together(&mut self, store: &Store) -> Result<()> {
+        self.check_not_swept(store)?;
         // The last leaf was validated when it was read. If the others are unchanged after that, all stood together
         // then.
         let others = self.versions.len() - 1;
@@ -175,8 +190,10 @@ impl Reads {
         // To read one point may make another leaf stale, so this takes several turns.
         for _ in 0..=self.points.len() {
             let Some(at) = self.points.iter().position(|point| self.states[point.leaf].stale) else { break };
-            let Point { tree, key, found, .. } = &self.points[at];
-            let before = store.before(&self.trees[*tree], &self.keys[key.clone()])?;
+            let tree = self.trees[self.points[at].tree].clone();
+            let view = self.view(store, &tree);
+            let Point { key, found, .. } = &self.points[at];
+            let before = store.before(&tree, &self.keys[key.clone()], view)?;
             if before.value != *found {
                 return Err(Error::Conflict);
             }

@@ -2,13 +2,25 @@
 
 use crate::commit::{MAX_COMMIT, WRITE_BYTES, Write};
 use crate::error::{Error, Result};
+use crate::expiry::{Deadline, ReadView};
 use crate::keyspace_tree::KeyspaceTree;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// A key's own write: a value, or `None` for a removal.
-pub(super) type OwnWrite = Option<Box<[u8]>>;
+/// A key's own write: a value and when it expires, or `None` for a removal.
+pub(super) struct OwnWrite(Option<(Box<[u8]>, Deadline)>);
+
+impl OwnWrite {
+    fn value(&self) -> Option<&[u8]> {
+        self.0.as_ref().map(|(value, _)| &**value)
+    }
+
+    /// Returns the value that the transaction itself sees.
+    pub(super) fn visible(&self, view: ReadView) -> Option<&[u8]> {
+        self.0.as_ref().filter(|(_, deadline)| view.shows(*deadline)).map(|(value, _)| &**value)
+    }
+}
 
 /// The writes to one keyspace.
 struct KeyspaceWrites {
@@ -33,16 +45,17 @@ impl Writes {
     ///
     /// # Errors
     /// `TooLarge`: the transaction stays as it is.
-    pub(super) fn set(&mut self, tree: &Arc<KeyspaceTree>, key: &[u8], value: Option<&[u8]>) -> Result<()> {
-        let replaced = self.get(tree, key).map_or(0, |own| bytes_of(key, own.as_deref()));
-        let bytes = self.bytes - replaced + bytes_of(key, value);
+    pub(super) fn set(&mut self, tree: &Arc<KeyspaceTree>, key: &[u8], value: Option<(&[u8], Deadline)>) -> Result<()> {
+        let replaced = self.get(tree, key).map_or(0, |own| bytes_of(key, own.value()));
+        let bytes = self.bytes - replaced + bytes_of(key, value.map(|(value, _)| value));
         if bytes > MAX_COMMIT {
             return Err(Error::TooLarge { what: "a transaction", found: bytes, limit: MAX_COMMIT });
         }
         self.bytes = bytes;
         let number = tree.root.keyspace();
         let new = || KeyspaceWrites { tree: tree.clone(), by_key: BTreeMap::new() };
-        self.keyspaces.entry(number).or_insert_with(new).by_key.insert(key.into(), value.map(Into::into));
+        let own = OwnWrite(value.map(|(value, deadline)| (value.into(), deadline)));
+        self.keyspaces.entry(number).or_insert_with(new).by_key.insert(key.into(), own);
         Ok(())
     }
 
@@ -67,7 +80,10 @@ impl Writes {
     /// Returns all writes in the order in which a commit takes them.
     pub(super) fn in_order(&self) -> Vec<Write<'_>> {
         let writes = self.keyspaces.values().flat_map(|KeyspaceWrites { tree, by_key }| {
-            by_key.iter().map(move |(key, value)| Write { tree, key, value: value.as_deref() })
+            by_key.iter().map(move |(key, OwnWrite(own))| {
+                let value = own.as_ref().map(|(value, deadline)| tree.format.stored(value, *deadline));
+                Write { tree, key, value }
+            })
         });
         writes.collect()
     }

@@ -1,10 +1,12 @@
 //! Child processes: this program starts itself once more for each of them.
 
+use crate::hands::{Hands, time};
 use crate::tools::{self, assert_sound, folder};
-use holm::{Database, Durability, Error, RecoveredFrom};
+use holm::{Database, Durability, Error, KeyspaceOptions, RecoveredFrom, Sweep};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 const PATH: &str = "HOLM_TEST_PATH";
 const PART: &str = "HOLM_TEST_PART";
@@ -126,6 +128,7 @@ fn the_other_process() {
         "mark" => crate::marks::mark_until_killed(Path::new(&path), &say),
         "apply" => crate::backups::apply_until_killed(Path::new(&path), &say),
         "restore" => crate::backups::restore_until_killed(Path::new(&path), &say),
+        "expire" => crate::expiry::sweep_until_killed(Path::new(&path), &say),
         other => panic!("no part named {other}"),
     }
 }

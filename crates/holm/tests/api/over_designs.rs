@@ -11,6 +11,8 @@ const MODULES: &[&str] = &[
     "batches::",
     "dropping::",
     "durability::",
+    "expiry::",
+    "expiry_model::",
     "emptied::",
     "full::",
     "gaps::",

@@ -1,0 +1,174 @@
+//! One pass over the keyspaces with expiry, which removes the records that have expired.
+//!
+//! A pass has one time, which it announces before it removes the first record: to transactions in memory, and to later
+//! opens in the catalog. It goes from leaf to leaf, as a scan does. Each expired key is then looked up and removed only
+//! if its leaf is as it was found. So a value that another thread stores meanwhile is never removed.
+//!
+//! No caller can observe that a record which has expired is gone. So a pass waits for no durability, and a pass that a
+//! crash cuts short is simply repeated.
+
+use crate::catalog::Catalog;
+use crate::error::{Error, Result};
+use crate::expiry::Millis;
+use crate::keys::{Records, SearchKey};
+use crate::keyspace_tree::KeyspaceTree;
+use crate::operation::Operation;
+use crate::record::{self, NoRecord};
+use crate::store::{Store, WritableStore};
+use holm_tree::{Keys, LeafCursor, SeekTarget, Seen, Slot, back_off};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// How often a key whose leaf keeps changing is tried. The next pass finds it again.
+const MOST_ATTEMPTS: u32 = 64;
+
+/// What passes have done so far.
+#[derive(Default)]
+pub(crate) struct SweepCounters {
+    pub(crate) passes: AtomicU64,
+    pub(crate) read: AtomicU64,
+    pub(crate) removed: AtomicU64,
+    pub(crate) last_pass_ns: AtomicU64,
+    pub(crate) last_pass_work_ns: AtomicU64,
+}
+
+/// One pass.
+pub(crate) struct Pass<'a> {
+    pub(crate) store: &'a WritableStore,
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) counters: &'a SweepCounters,
+    /// Records that have expired by this time are removed.
+    by: Millis,
+    read: u64,
+    removed: u64,
+}
+
+/// What a pass has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Swept {
+    pub(crate) read: u64,
+    pub(crate) removed: u64,
+}
+
+impl<'a> Pass<'a> {
+    pub(crate) fn new(store: &'a WritableStore, catalog: &'a Catalog, counters: &'a SweepCounters) -> Self {
+        Pass { store, catalog, counters, by: store.wall_clock.now(), read: 0, removed: 0 }
+    }
+
+    /// Sweeps all keyspaces. After each leaf, `pace` gets what was read so far and may end the pass.
+    ///
+    /// # Errors
+    /// Those of removals. A keyspace that is dropped meanwhile is left out.
+    pub(crate) fn run(mut self, mut pace: impl FnMut(u64) -> ControlFlow<()>) -> Result<Swept> {
+        for tree in self.catalog.expiring_trees() {
+            match self.sweep(&tree, &mut pace) {
+                Ok(ControlFlow::Continue(())) | Err(Error::Dropped { .. }) => {}
+                Ok(ControlFlow::Break(())) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.counters.passes.fetch_add(1, Relaxed);
+        Ok(Swept { read: self.read, removed: self.removed })
+    }
+
+    fn sweep(&mut self, tree: &KeyspaceTree, pace: &mut impl FnMut(u64) -> ControlFlow<()>) -> Result<ControlFlow<()>> {
+        let (mut low, mut cursor, mut keys) = (Vec::new(), LeafCursor::default(), Vec::new());
+        loop {
+            let read = self.store.expired_of_leaf(tree, &low, self.by, &mut cursor, &mut keys)?;
+            self.read += read;
+            self.counters.read.fetch_add(read, Relaxed);
+            if !keys.is_empty() {
+                self.store.wall_clock.announce_sweep(self.by);
+                self.catalog.note_sweep(self.store, tree, self.by)?;
+            }
+            for key in keys.drain(..) {
+                let removed = u64::from(self.store.remove_expired(tree, &key, self.by)?);
+                self.removed += removed;
+                self.counters.removed.fetch_add(removed, Relaxed);
+            }
+            if pace(self.read).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            match cursor.edge.take().filter(|edge| *edge > low) {
+                Some(edge) => low = edge,
+                None => return Ok(ControlFlow::Continue(())),
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Collects the keys of the leaf at `low` that have expired by a time, in order, and returns how many pairs the
+    /// leaf has. The cursor's edge is where the next leaf begins.
+    pub(crate) fn expired_of_leaf(
+        &self,
+        tree: &KeyspaceTree,
+        low: &[u8],
+        by: Millis,
+        cursor: &mut LeafCursor<Records>,
+        keys: &mut Vec<Vec<u8>>,
+    ) -> Result<u64> {
+        loop {
+            let target: SeekTarget<'_, Records> = SeekTarget::Holding(SearchKey::new(low));
+            self.index.copy_leaf(&tree.root, target, 0, cursor);
+            self.keys.prefetch_records(cursor, low, true, usize::MAX);
+            keys.clear();
+            let image = self.storage.image();
+            // What has no deadline is damaged, and stays for `check` to report.
+            let is_over =
+                |slot: &&Slot| record::deadline(image, slot.payload).is_ok_and(|deadline| deadline.is_over(by));
+            let expired = cursor.pairs.iter().filter(is_over).filter_map(|slot| self.keys.key(*slot));
+            if self.copied(tree, Some(cursor.leaf_version), || keys.extend(expired))?.is_some() {
+                return Ok(cursor.pairs.len() as u64);
+            }
+        }
+    }
+}
+
+impl WritableStore {
+    /// Removes a key if its value has expired by a time. Returns whether it was removed.
+    fn remove_expired(&self, tree: &KeyspaceTree, key: &[u8], by: Millis) -> Result<bool> {
+        let (image, mut turn) = (self.storage.image(), 0);
+        for _ in 0..MOST_ATTEMPTS {
+            let lookup = self.index.get(&tree.root, SearchKey::new(key));
+            let Some(payload) = lookup.payload else { return Ok(false) };
+            // A damaged deadline must not take a value along.
+            let look = || record::verify(image, payload).map(|()| record::deadline(image, payload));
+            let Some(found) = self.copied(tree, Some(lookup.leaf_version), look)? else { continue };
+            match found {
+                Ok(Ok(deadline)) if deadline.is_over(by) => {}
+                Ok(Ok(_) | Err(NoRecord)) => return Ok(false),
+                Err(fault) => {
+                    log::warn!("holm: {}: {fault}: an expired record stays", self.path.display());
+                    return Ok(false);
+                }
+            }
+            let mut operation = Operation::begin(self)?;
+            tree.check_not_dropped()?;
+            let seen = Seen { leaf: lookup.leaf_version, others: &[] };
+            let removed = operation.remove_seen(tree, key, seen)?;
+            operation.finish_later();
+            if removed {
+                return Ok(true);
+            }
+            back_off(&mut turn);
+        }
+        Ok(false)
+    }
+}
+
+/// Returns the keys of a keyspace that have expired by a time, in order, at most `limit`.
+pub(crate) fn expired_keys(store: &Store, tree: &KeyspaceTree, by: Millis, limit: usize) -> Result<Vec<Vec<u8>>> {
+    let (mut low, mut cursor, mut keys, mut all) = (Vec::new(), LeafCursor::default(), Vec::new(), Vec::new());
+    while all.len() < limit {
+        store.expired_of_leaf(tree, &low, by, &mut cursor, &mut keys)?;
+        store.wait_stable(cursor.stamp)?;
+        all.extend(keys.drain(..).filter(|key| *key >= low));
+        match cursor.edge.take().filter(|edge| *edge > low) {
+            Some(edge) => low = edge,
+            None => break,
+        }
+    }
+    all.truncate(limit);
+    Ok(all)
+}

@@ -1,0 +1,274 @@
+//! The thread that removes expired records, at an even pace.
+//!
+//! It shares the trees and the catalog with the engine, but not the engine itself, so it keeps no database open. The
+//! engine stops it, and waits for its end, before it closes.
+
+use crate::catalog::Catalog;
+use crate::error::{Error, Result};
+use crate::store::{Store, WritableStore};
+use crate::sweep::{Pass, SweepCounters, Swept};
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How expired records are removed: [`Builder::sweep`](crate::Builder::sweep). Readers see no difference.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("sea.holm");
+/// use holm::{Database, Sweep};
+/// use std::time::Duration;
+/// let db = Database::builder().sweep(Sweep::Every(Duration::from_secs(3600))).open(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Sweep {
+    /// A thread goes over all records of the keyspaces with expiry, and takes this time for a pass: down to a sixteenth
+    /// of it while a tenth of the records have expired. It uses at most a fifth of one core, however short the time is.
+    /// A database without such a keyspace has no such thread.
+    Every(Duration),
+    /// Only [`Database::sweep`](crate::Database::sweep) and the removal of keys make room. For replicas, which remove
+    /// what their leader's [`Keyspace::expired`](crate::Keyspace::expired) names.
+    Manual,
+}
+
+impl Default for Sweep {
+    fn default() -> Self {
+        Sweep::Every(Duration::from_secs(300))
+    }
+}
+
+/// The shortest pause; the thread is ahead of its pace by as much before it pauses.
+const LEAST_PAUSE: Duration = Duration::from_millis(10);
+
+/// The thread pauses after this much work even if it is behind its pace: it uses at most a fifth of a core.
+const MOST_WORK: Duration = Duration::from_micros(2_500);
+
+/// No pass is longer: arithmetic with the longest of all durations would overflow.
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+
+/// A pass takes at least this part of the time chosen, while much expires.
+const SHORTEST: u32 = 16;
+
+/// A pass is shorter than the one before if one in so many records had expired.
+const MUCH: u64 = 10;
+
+/// The sweeper of an engine.
+pub(crate) struct Sweeper {
+    sweep: Sweep,
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Decides whether a database must be left alone.
+pub(crate) type Spares = fn(&Store, &Catalog) -> Result<bool>;
+
+/// What the thread shares of an engine.
+pub(crate) struct SweptDatabase {
+    pub(crate) store: Arc<WritableStore>,
+    pub(crate) catalog: Arc<Catalog>,
+    /// Held while an incremental backup is applied.
+    pub(crate) increments: Arc<Mutex<()>>,
+}
+
+impl SweptDatabase {
+    /// Returns whether the sweeper must leave the database alone: it is a copy that the next incremental backup will be
+    /// applied to. That backup removes what the original has swept, and would refuse a copy that was changed.
+    fn is_spared(&self, spares: Spares) -> Result<bool> {
+        match self.increments.try_lock() {
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Ok(_) | Err(TryLockError::Poisoned(_)) => spares(&self.store, &self.catalog),
+        }
+    }
+}
+
+/// What the thread shares with its owner.
+struct Shared {
+    spares: Spares,
+    counters: SweepCounters,
+    stopped: Mutex<bool>,
+    wakes: Condvar,
+}
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sweeper {
+    pub(crate) fn new(sweep: Sweep, spares: Spares) -> Self {
+        let (counters, stopped, wakes) = (SweepCounters::default(), Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { spares, counters, stopped, wakes });
+        Sweeper { sweep, shared, thread: Mutex::default() }
+    }
+
+    pub(crate) fn counters(&self) -> &SweepCounters {
+        &self.shared.counters
+    }
+
+    /// Starts the thread, unless it runs, was stopped, or is not wanted.
+    pub(crate) fn start(&self, database: SweptDatabase) {
+        let Sweep::Every(length) = self.sweep else { return };
+        let length = length.min(LONGEST);
+        let mut thread = lock(&self.thread);
+        if thread.is_some() || *lock(&self.shared.stopped) {
+            return;
+        }
+        let (shared, path) = (self.shared.clone(), database.store.path.clone());
+        let run = move || shared.sweep_until_stopped(&database, length);
+        match thread::Builder::new().name("holm-sweep".into()).spawn(run) {
+            Ok(started) => *thread = Some(started),
+            // Expired keys are absent all the same; only their space is not freed.
+            Err(error) => log::error!("holm: {}: starting the sweeper: {error}", path.display()),
+        }
+    }
+
+    /// Stops the thread for good, and waits for its end.
+    pub(crate) fn stop(&self) {
+        *lock(&self.shared.stopped) = true;
+        self.shared.wakes.notify_all();
+        // While the lock is held, so that a second caller waits as well.
+        let mut thread = lock(&self.thread);
+        if let Some(thread) = thread.take()
+            && thread.join().is_err()
+        {
+            log::error!("holm: the sweeper has died");
+        }
+    }
+}
+
+impl Shared {
+    /// Makes one pass after the other.
+    fn sweep_until_stopped(&self, database: &SweptDatabase, longest: Duration) {
+        let mut length = longest;
+        loop {
+            let swept = match self.pass(database, length) {
+                Ok(ControlFlow::Continue(swept)) => swept,
+                Ok(ControlFlow::Break(())) => return,
+                Err(Error::NoSpace { .. } | Error::Capacity { .. }) => {
+                    // A merge found no space: the next pass tries again.
+                    if self.pause(longest.max(LEAST_PAUSE)).is_break() {
+                        return;
+                    }
+                    continue;
+                }
+                // The database accepts nothing more. Whoever writes to it gets the error.
+                Err(error) => return log::debug!("holm: {}: sweeping ends: {error}", database.store.path.display()),
+            };
+            length = next_length(length, longest, swept);
+        }
+    }
+
+    /// Makes a pass of some length. `Break` means that the sweeper was stopped.
+    fn pass(&self, database: &SweptDatabase, length: Duration) -> Result<ControlFlow<(), Swept>> {
+        let SweptDatabase { store, catalog, .. } = database;
+        if database.is_spared(self.spares)? {
+            let pause = self.pause(length.max(LEAST_PAUSE));
+            return Ok(pause.map_continue(|()| Swept::default()));
+        }
+        let total = catalog.expiring_trees().iter().map(|tree| tree.root.pairs()).sum();
+        let mut pace = Pace::new(length, total);
+        let swept = Pass::new(store, catalog, &self.counters).run(|read| match pace.pause(read) {
+            Some(pause) => self.paused(&mut pace, pause),
+            None => ControlFlow::Continue(()),
+        })?;
+        let rest = length.saturating_sub(pace.begun.elapsed()).max(LEAST_PAUSE);
+        let paused = self.paused(&mut pace, rest);
+        self.counters.last_pass_ns.store(pace.begun.elapsed().as_nanos() as u64, Relaxed);
+        self.counters.last_pass_work_ns.store(pace.worked.as_nanos() as u64, Relaxed);
+        Ok(if paused.is_break() { ControlFlow::Break(()) } else { ControlFlow::Continue(swept) })
+    }
+
+    fn paused(&self, pace: &mut Pace, pause: Duration) -> ControlFlow<()> {
+        pace.worked += pace.since.elapsed();
+        let stopped = self.pause(pause);
+        pace.since = Instant::now();
+        stopped
+    }
+
+    /// Waits for some time, or until the sweeper is stopped; `Break` means the latter.
+    fn pause(&self, pause: Duration) -> ControlFlow<()> {
+        let stopped = lock(&self.stopped);
+        let waited = self.wakes.wait_timeout_while(stopped, pause, |stopped| !*stopped);
+        let (stopped, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if *stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// How fast a pass goes.
+struct Pace {
+    begun: Instant,
+    length: Duration,
+    /// The records to read.
+    total: u64,
+    /// Since when the thread works.
+    since: Instant,
+    /// The time that it has worked before.
+    worked: Duration,
+}
+
+impl Pace {
+    fn new(length: Duration, total: u64) -> Self {
+        let now = Instant::now();
+        Pace { begun: now, length, total, since: now, worked: Duration::ZERO }
+    }
+
+    /// Returns how long to pause after some records were read.
+    fn pause(&self, read: u64) -> Option<Duration> {
+        due_pause(self.length, self.total, read, (self.begun.elapsed(), self.since.elapsed()))
+    }
+}
+
+/// Returns how long a pass pauses that has read `read` of `total` records, at a time since it began and since it last
+/// paused.
+fn due_pause(length: Duration, total: u64, read: u64, (elapsed, working): (Duration, Duration)) -> Option<Duration> {
+    let share = read.min(total) as f64 / total.max(1) as f64;
+    let ahead = length.mul_f64(share).saturating_sub(elapsed);
+    match ahead >= LEAST_PAUSE {
+        true => Some(ahead),
+        false if working >= MOST_WORK => Some((working * 4).max(ahead)),
+        false => None,
+    }
+}
+
+/// Returns the length of the pass after one that has swept this much.
+fn next_length(length: Duration, longest: Duration, swept: Swept) -> Duration {
+    let much = swept.removed > 0 && swept.removed.saturating_mul(MUCH) >= swept.read;
+    if much { (length / 2).max(longest / SHORTEST) } else { length.saturating_mul(2).min(longest) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_pass_is_shorter_while_much_expires() {
+        let after = |length, read, removed| next_length(length, MINUTE, Swept { read, removed });
+        assert_eq!(after(MINUTE, 100, 10), MINUTE / 2);
+        assert_eq!(after(MINUTE, 100, 9), MINUTE);
+        assert_eq!(after(MINUTE / 16, 100, 100), MINUTE / 16, "and no shorter than that");
+        assert_eq!(after(MINUTE / 4, 100, 0), MINUTE / 2);
+        assert_eq!(after(MINUTE, 0, 0), MINUTE);
+    }
+
+    #[test]
+    fn a_pass_waits_where_it_is_ahead() {
+        let at = |read, seconds| due_pause(MINUTE, 600, read, (Duration::from_secs(seconds), Duration::ZERO));
+        assert_eq!(at(100, 0), Some(Duration::from_secs(10)));
+        assert_eq!(at(100, 10), None);
+        assert_eq!(at(100, 30), None, "behind: it goes on");
+        assert_eq!(at(1_000, 0), Some(MINUTE), "more records than there were at its beginning");
+        assert_eq!(due_pause(MINUTE, 0, 0, (Duration::ZERO, Duration::ZERO)), None);
+    }
+
+    #[test]
+    fn a_pass_uses_a_fifth_of_a_core_at_most() {
+        let working = Duration::from_millis(3);
+        assert_eq!(due_pause(MINUTE, 600, 0, (MINUTE, working)), Some(Duration::from_millis(12)));
+        assert_eq!(due_pause(Duration::ZERO, 600, 300, (MINUTE, working)), Some(Duration::from_millis(12)));
+    }
+}
