@@ -345,7 +345,7 @@ fn a_poisoned_database_is_swept_no_more() {
     assert!(matches!(db.sweep(), Err(Error::Poisoned { .. })));
     drop(tides);
     drop(db);
-    assert!(Database::open(folder.path()).is_ok());
+    assert!(builder().open(folder.path()).is_ok());
 }
 
 #[test]

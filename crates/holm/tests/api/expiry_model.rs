@@ -130,7 +130,7 @@ impl Model {
                 self.store_kept(key, value);
             }
             1 => {
-                let other = value.repeat(3);
+                let other = [&before.clone().unwrap_or_default()[..], b"other"].concat();
                 let refused = space.compare_and_swap(&key, Some(&other), None).expect("sound");
                 assert_eq!(refused.expect_err("another value").current.map(Vec::from), before);
             }
