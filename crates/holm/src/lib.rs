@@ -70,6 +70,7 @@
 //! | [`Iter`] | a range of pairs, from both ends |
 //! | [`Batch`] | writes to any keyspaces that take effect at one instant |
 //! | [`Transaction`] | reads and writes of any keyspaces that take effect at one instant |
+//! | expiry | in a keyspace made for it, keys are absent from a time on: [`KeyspaceOptions::expires`] |
 //! | epoch | the unit of durability: the writes of one interval become durable together |
 //! | checkpoint | the moment at which the data files hold everything in the log, and the log shrinks |
 //!

@@ -26,6 +26,7 @@ const MOST_ATTEMPTS: u32 = 64;
 #[derive(Default)]
 pub(crate) struct SweepCounters {
     pub(crate) passes: AtomicU64,
+    pub(crate) spared: AtomicU64,
     pub(crate) read: AtomicU64,
     pub(crate) removed: AtomicU64,
     pub(crate) last_pass_ns: AtomicU64,

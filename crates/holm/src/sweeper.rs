@@ -165,6 +165,7 @@ impl Shared {
     fn pass(&self, database: &SweptDatabase, length: Duration) -> Result<ControlFlow<(), Swept>> {
         let SweptDatabase { store, catalog, .. } = database;
         if database.is_spared(self.spares)? {
+            self.counters.spared.fetch_add(1, Relaxed);
             let pause = self.pause(length.max(LEAST_PAUSE));
             return Ok(pause.map_continue(|()| Swept::default()));
         }

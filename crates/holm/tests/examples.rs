@@ -48,10 +48,12 @@ fn a_cache() {
         cache::run,
         "prime 2000 is 17389 (computed)\n\
          prime 2000 is 17389 (from the cache)\n\
-         opened again, half a minute later:\n\
+         opened again, within the minute:\n\
          prime 2000 is 17389 (from the cache)\n\
-         a minute later: 1 entry evicted\n\
-         prime 2000 is 17389 (computed)\n",
+         kept for no time at all:\n\
+         prime 1000 is 7919 (computed)\n\
+         prime 1000 is 7919 (computed)\n\
+         swept: 1 expired\n",
     );
 }
 

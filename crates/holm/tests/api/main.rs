@@ -15,6 +15,7 @@ mod dropping;
 mod durability;
 mod emptied;
 mod errors;
+mod expiring_copies;
 mod expiry;
 mod expiry_model;
 mod families;
