@@ -105,16 +105,16 @@ impl CopiedPairs {
             next.next().inspect(|slot| keys.prefetch(slot.payload));
             let record = record::words(&keys.image, slot.payload).ok_or(slot.payload)?;
             let header = record::Header::read(record).ok_or(slot.payload)?;
-            let span = PairSpan { at: at * 8 + 8, key: header.key as u32, value: header.value as u32 };
+            let mut span = PairSpan { at: at * 8 + 8, key: header.key as u32, value: header.value as u32 };
             keys.search.copy(holm_medium::atomics(record), &mut self.words[at..at + record.len()]);
-            let visible = match view {
-                ReadView::Stored => Some(span),
-                ReadView::At(now) => self.without_deadline(span, now).ok_or(slot.payload)?,
-            };
-            if let Some(span) = visible {
-                self.spans.push(span);
-                at += record.len();
+            if let ReadView::At(now) = view {
+                match self.without_deadline(span, now).ok_or(slot.payload)? {
+                    Some(alive) => span = alive,
+                    None => continue,
+                }
             }
+            self.spans.push(span);
+            at += record.len();
         }
         next.for_each(|slot| keys.prefetch(slot.payload));
         Ok(())
@@ -122,6 +122,7 @@ impl CopiedPairs {
 
     /// Takes the deadline out of a copied record: moves the key up to the value. The inner `None` means that the record
     /// has expired, the outer one that it has no deadline.
+    #[inline(never)]
     fn without_deadline(&mut self, span: PairSpan, now: Millis) -> Option<Option<PairSpan>> {
         let PairSpan { at, key, value } = span;
         let value = value.checked_sub(DEADLINE_BYTES as u32)?;

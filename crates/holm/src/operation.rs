@@ -76,6 +76,7 @@ impl<H> Operation<'_, H> {
     }
 
     /// Writes a record that no leaf leads to yet, and returns its payload.
+    #[inline]
     pub(crate) fn write_record(&self, key: &[u8], value: StoredValue<'_>, buffer: &mut Vec<u64>) -> Result<u64> {
         record::encode(key, value, buffer);
         let offset = self.store.storage.write_record(&self.guard, buffer, self.store.persistence)?;

@@ -63,6 +63,7 @@ fn checksum(key: &[u8], value: &[u8]) -> u16 {
 }
 
 /// Encodes a record into `words`.
+#[inline]
 pub(crate) fn encode(key: &[u8], value: StoredValue<'_>, words: &mut Vec<u64>) {
     let bytes = 8 + key.len() + value.len();
     words.clear();

@@ -1,12 +1,10 @@
 //! Child processes: this program starts itself once more for each of them.
 
-use crate::hands::{Hands, time};
 use crate::tools::{self, assert_sound, folder};
-use holm::{Database, Durability, Error, KeyspaceOptions, RecoveredFrom, Sweep};
+use holm::{Database, Durability, Error, RecoveredFrom};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
 
 const PATH: &str = "HOLM_TEST_PATH";
 const PART: &str = "HOLM_TEST_PART";

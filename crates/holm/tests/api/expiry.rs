@@ -336,8 +336,8 @@ fn after_a_close_nothing_is_swept() {
 fn a_poisoned_database_is_swept_no_more() {
     let folder = folder();
     let disk = Disk::default();
-    let builder = builder().sweep(Sweep::Every(Duration::ZERO)).vfs(Arc::new(disk.clone()), [0; 2]);
-    let db = builder.durability(Durability::Strict).open(folder.path()).expect("a new database");
+    let broken = builder().sweep(Sweep::Every(Duration::ZERO)).vfs(Arc::new(disk.clone()), [0; 2]);
+    let db = broken.durability(Durability::Strict).open(folder.path()).expect("a new database");
     let tides = db.keyspace_with("tides", &expiring()).expect("a name");
     tides.insert_for("key", "value", Duration::ZERO).expect("room");
     disk.break_log();
@@ -427,6 +427,28 @@ fn a_lost_sweep_is_done_again() {
     assert_eq!(db.sweep().expect("room"), 250);
     assert_eq!((tides.len().expect("sound"), tides.iter().count()), (250, 250));
     assert_sound(&db);
+}
+
+/// The part of a process that is killed while its sweeper works.
+pub(crate) fn sweep_until_killed(path: &Path, say: &dyn Fn(&str)) {
+    let hands = Hands::at(1_000);
+    let every = builder().durability(Durability::OnSync).sweep(Sweep::Every(Duration::ZERO));
+    let db = hands.move_time_of(every).open(path).expect("nobody else");
+    let tides = db.keyspace_with("tides", &expiring()).expect("a name");
+    for number in 0..20_000u32 {
+        // Of forty, one stays for ever, and one for longer than the others.
+        let key = number.to_be_bytes();
+        match number % 40 {
+            0 => tides.insert(key, "x").expect("room"),
+            1 => tides.insert_until(key, "x", time(8_000)).expect("room"),
+            _ => tides.insert_until(key, "x", time(1_500)).expect("room"),
+        }
+    }
+    hands.set(5_000);
+    while db.stats().sweep.records_removed == 0 {
+        thread::yield_now();
+    }
+    say("sweeping");
 }
 
 /// A process dies while its sweeper works: the next open has every deadline, and sweeps what is left.
