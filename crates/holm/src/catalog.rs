@@ -234,7 +234,7 @@ impl Catalog {
         self.create_keyspace(store, DEFAULT, None).map(drop)
     }
 
-    /// Returns the keyspace of that name, and creates it if it is absent. Refuses an existing one with other options than
+    /// Returns the keyspace of that name, and creates it if it is absent. Refuses an existing one whose options are not
     /// those asked for, if any are.
     pub(crate) fn create_keyspace(
         &self,

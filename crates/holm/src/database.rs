@@ -156,9 +156,12 @@ impl Database {
         Ok(Keyspace::new(self.engine.clone(), tree))
     }
 
-    /// Removes the records that have expired, in all keyspaces with expiry, and returns how many there were. Readers see
-    /// no difference: an expired key is absent, removed or not. Reads every record of these keyspaces, on the caller's
-    /// thread and without pauses; [`Sweep::Every`](crate::Sweep::Every) does the same in the background.
+    /// Removes the records that have expired, in all keyspaces with expiry, and returns how many there were. Readers
+    /// see no difference: an expired key is absent, removed or not. Reads every record of these keyspaces, on the
+    /// caller's thread and without pauses; [`Sweep::Every`](crate::Sweep::Every) does the same in the background.
+    ///
+    /// Unlike the background's, these removals change a restored copy, to which no incremental backup can be applied
+    /// then ([`Database::apply`]). Durable as far as [`Durability`] promises for the next write: losing one is harmless.
     ///
     /// # Errors
     /// [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace): some of the records are removed.

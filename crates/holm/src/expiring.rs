@@ -88,8 +88,8 @@ impl Keyspace {
         Ok(self.store().deadline(self.tree(), key.as_ref())?.map(Deadline::to_expiry))
     }
 
-    /// Lets a key stay for ever. Returns whether it was present and would have expired. Atomic, and O(log n); writes the
-    /// value anew.
+    /// Lets a key stay for ever. Returns whether it was present and would have expired. Atomic, and O(log n); writes
+    /// the value anew.
     ///
     /// # Errors
     /// As [`Keyspace::insert`]; [`Invalid`](crate::Error::Invalid) in a keyspace without expiry.

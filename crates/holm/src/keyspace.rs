@@ -111,8 +111,9 @@ impl Keyspace {
         self.tree.options
     }
 
-    /// Stores a value under a key and replaces the previous value. The key does not expire. O(log n). Returns when the write is as durable as
-    /// the database's [`Durability`](crate::Durability) promises. May wait while the disk cannot keep up.
+    /// Stores a value under a key and replaces the previous value. The key does not expire. O(log n). Returns when the
+    /// write is as durable as the database's [`Durability`](crate::Durability) promises. May wait while the disk cannot
+    /// keep up.
     ///
     /// # Errors
     /// - [`TooLarge`](Error::TooLarge): the key exceeds 64 KiB, or the value 1 GiB.
@@ -288,8 +289,8 @@ impl Keyspace {
     }
 
     /// Returns the number of pairs; of a dropped keyspace, the number that it had. Pairs that have expired count until
-    /// they are swept. The result is exact while no thread writes. O(threads that have written to the keyspace). In [`Strict`](crate::Durability::Strict), the call waits
-    /// until every operation that it may have counted is durable.
+    /// they are swept. The result is exact while no thread writes. O(threads that have written to the keyspace). In
+    /// [`Strict`](crate::Durability::Strict), the call waits until every operation that it may have counted is durable.
     ///
     /// # Errors
     /// In [`Strict`](crate::Durability::Strict), [`Poisoned`](Error::Poisoned) or [`NoSpace`](Error::NoSpace) if the

@@ -1,4 +1,4 @@
-//! Backups of keyspaces with expiry: a copy has their options, all deadlines, and what has expired and is not swept yet.
+//! Backups of keyspaces with expiry: a copy has their options, all deadlines, and what has expired and is not swept.
 
 use crate::hands::{Hands, put_until, time};
 use crate::tools::{assert_sound, builder, folder};
