@@ -118,7 +118,6 @@ fn latest_change(store: &Store, catalog: &Catalog) -> Result<Epoch> {
     Ok(latest)
 }
 
-/// A database's identity as it is usually written.
 /// Returns whether a database is a copy to which the next increment can be applied: nothing else has been written to
 /// it. O(leaves).
 pub(crate) fn is_untouched_copy(store: &Store, catalog: &Catalog) -> Result<bool> {
@@ -128,6 +127,7 @@ pub(crate) fn is_untouched_copy(store: &Store, catalog: &Catalog) -> Result<bool
     }
 }
 
+/// A database's identity as it is usually written.
 fn shown(uuid: &[u8; 16]) -> String {
     let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
