@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod collapse;
 mod commit;
 mod conditional;
 mod copy_leaf;
@@ -35,6 +36,7 @@ mod reachable;
 mod read_at;
 mod rebuild;
 mod rebuild_levels;
+mod remove_range;
 mod restore;
 mod sharded_counter;
 mod shrink;
@@ -55,6 +57,7 @@ pub use index::{Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekT
 pub use keys::{Keys, Role, Slot, Words};
 pub use latch::{Latch, LatchGuard, Version};
 pub use long_separators::LongSeparators;
+pub use remove_range::RangeRemoval;
 pub use slab::Slab;
 pub use snapshot::Snapshot;
 pub use superseded::{Reuse, Superseded};

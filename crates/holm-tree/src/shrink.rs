@@ -16,6 +16,7 @@ use crate::merge::{Attempt, pairs_with};
 use crate::slab::Slab;
 use crate::sync::atomic::Ordering::Relaxed;
 use holm_medium::{Guard, Medium, Writer};
+use std::ops::RangeInclusive;
 
 /// Returns whether a node has so few children that a merge is worth an attempt: a quarter of its room. A merged node
 /// keeps a quarter of its room free. The halves of a split have twice as many children as this limit.
@@ -150,9 +151,21 @@ impl<D: Design> InnerLevels<D> {
         position: usize,
         search_key: K::SearchKey<'_>,
     ) -> (K::Separator, Option<K::Separator>) {
+        self.range_of_run(node, range, position..=position + 1, search_key)
+    }
+
+    /// Returns the range of a run of neighbouring children of a node.
+    pub(crate) fn range_of_run<I: Inner, K: Keys>(
+        &self,
+        node: &I,
+        range: &Range<K>,
+        run: RangeInclusive<usize>,
+        search_key: K::SearchKey<'_>,
+    ) -> (K::Separator, Option<K::Separator>) {
         let separator_at = |index: usize| node.separator::<K>(&self.long_separators, index, search_key);
-        let low = if position > 0 { separator_at(position - 1) } else { range.low.clone().unwrap_or_default() };
-        let high = if position + 1 < node.len() { Some(separator_at(position + 1)) } else { range.high.clone() };
+        let (first, last) = (*run.start(), *run.end());
+        let low = if first > 0 { separator_at(first - 1) } else { range.low.clone().unwrap_or_default() };
+        let high = if last < node.len() { Some(separator_at(last)) } else { range.high.clone() };
         (low, high)
     }
 }

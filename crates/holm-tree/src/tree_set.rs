@@ -23,6 +23,7 @@ use crate::leaf::{
 use crate::pairs::Pairs;
 use crate::pre_images::PreImages;
 use crate::rebuild::Request;
+use crate::remove_range::RangeRemoval;
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use crate::split_node::fresh;
@@ -318,7 +319,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Unlatches a leaf after a write, and frees the block that the leaf has detached, if any.
     #[inline]
-    fn unlock(&self, guard: &Guard<'_>, LatchedLeaf { leaf, descriptor, held, .. }: LatchedLeaf<'_, D>) {
+    pub(crate) fn unlock(&self, guard: &Guard<'_>, LatchedLeaf { leaf, descriptor, held, .. }: LatchedLeaf<'_, D>) {
         let detached = OverflowOf::<D>::take_detached(leaf, &descriptor.volatile);
         drop(held);
         if detached != 0 {
@@ -327,7 +328,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     }
 
     /// Latches the search key's leaf, with room to remove the key from it.
-    fn take_uncrowded(
+    pub(crate) fn take_uncrowded(
         &self,
         root: &TreeRoot,
         guard: &mut Guard<'_>,
@@ -466,6 +467,15 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
 
     fn commit(&self, guard: &mut Guard<'_>, request: CommitRequest<'_, '_, K>) -> Result<Committed> {
         self.commit_writes(guard, request)
+    }
+
+    fn remove_range(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        request: RangeRemoval<'_, '_, K>,
+    ) -> Result<Option<K::Separator>> {
+        self.remove_part(root, guard, request)
     }
 
     fn begin_snapshot(&self) -> Result<(u64, Epoch)> {

@@ -34,6 +34,7 @@ mod owner;
 pub mod recovery;
 pub mod replace;
 pub mod tagged;
+mod vacate;
 pub mod versions;
 
 pub use fingerprint_policy::{FingerprintPolicy, Fingerprints, Line, NoFingerprints};
@@ -46,7 +47,7 @@ use super::{
     BlockState, ByVersions, Full, Home, Leaf, LeafRef, Merge, MergeRequest, MergedInto, Pairs, PerEpoch, Prefetch,
     ReadContext, RecoveryPoint, Replaced, SeveralBlocks, Split, SplitRequest, Versioned, WithOverflow, WriteContext,
 };
-use crate::keys::Keys;
+use crate::keys::{Keys, Slot};
 use crate::pair::Pair;
 use crate::pair::slots;
 use holm_medium::{Epoch, Medium, Result, Word, WriteHandle, persistent};
@@ -147,12 +148,23 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         found: &KeyPlace<'_, Self>,
     ) {
         let (context, handle) = write.parts();
-        let overflow = context.volatile;
         let bits = found.block.now().bits & !(1 << found.index);
         found.block.publish(handle, bits);
-        found.block.copied(overflow, found.place);
-        if found.place > 0 && bits == 0 && self.count(context) + SLOTS / 4 <= (overflow.blocks() - 1) * SLOTS {
-            overflow.detach(found.place);
+        found.block.copied(context.volatile, found.place);
+        if found.place > 0 && bits == 0 {
+            self.detach_spare(write, found.place);
+        }
+    }
+
+    /// Detaches an empty overflow block, unless the other blocks are nearly full without it.
+    fn detach_spare<M: Medium, K: Keys>(
+        &self,
+        write: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
+        place: BlockIndex,
+    ) {
+        let context = write.read;
+        if self.count(context) + SLOTS / 4 <= (context.volatile.blocks() - 1) * SLOTS {
+            context.volatile.detach(place);
             self.derive(context);
             // Otherwise the leaf would lose, with the block, the epoch of this change, and a reader could return the
             // removal before it is durable.
@@ -316,6 +328,28 @@ impl<const BLOCKS: usize, F: Form> Versioned for Buffered<BLOCKS, F> {
         separator: &K::Separator,
     ) -> Split<K::Separator> {
         self.make_room_at(context, request, separator)
+    }
+
+    fn remove_slots<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        chosen: &mut dyn FnMut(Slot) -> bool,
+        removed: &mut dyn FnMut(Replaced),
+    ) -> bool {
+        self.vacate_slots(context, chosen, removed);
+        true
+    }
+
+    fn take_over<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        shared: usize,
+    ) -> bool {
+        let takes = self.skip() <= shared;
+        if takes {
+            self.touch(context);
+        }
+        takes
     }
 
     #[inline]

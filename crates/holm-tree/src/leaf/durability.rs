@@ -1,7 +1,7 @@
 //! When a leaf's change is durable.
 
-use super::{Leaf, Pairs, ReadContext, Split, SplitRequest, WriteContext};
-use crate::keys::Keys;
+use super::{Leaf, Pairs, ReadContext, Replaced, Split, SplitRequest, WriteContext};
+use crate::keys::{Keys, Slot};
 use holm_medium::{Epoch, Medium};
 
 /// When a change is durable: [`PerOperation`] or [`PerEpoch`].
@@ -29,6 +29,19 @@ pub trait Durability<L: Leaf>: 'static {
         request: SplitRequest<'_, '_, L, K>,
         separator: &K::Separator,
     ) -> Split<K::Separator>;
+    /// As [`Versioned::remove_slots`].
+    fn remove_slots<M: Medium, K: Keys>(
+        leaf: &L,
+        context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        chosen: &mut dyn FnMut(Slot) -> bool,
+        removed: &mut dyn FnMut(Replaced),
+    ) -> bool;
+    /// As [`Versioned::take_over`].
+    fn take_over<M: Medium, K: Keys>(
+        leaf: &L,
+        context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        shared: usize,
+    ) -> bool;
 }
 
 /// Durable when the operation returns. Such a leaf has no history: reads in strict mode wait for the active epoch, and
@@ -68,6 +81,19 @@ impl<L: Leaf> Durability<L> for PerOperation {
     ) -> Split<K::Separator> {
         leaf.split(context, request)
     }
+
+    fn remove_slots<M: Medium, K: Keys>(
+        _: &L,
+        _: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        _: &mut dyn FnMut(Slot) -> bool,
+        _: &mut dyn FnMut(Replaced),
+    ) -> bool {
+        false
+    }
+
+    fn take_over<M: Medium, K: Keys>(_: &L, _: &mut WriteContext<'_, '_, L::Volatile, M, K>, _: usize) -> bool {
+        false
+    }
 }
 
 /// Durable at the end of the epoch.
@@ -97,6 +123,32 @@ pub trait Versioned: Leaf {
     ) -> Split<K::Separator> {
         let _ = separator;
         self.split(context, request)
+    }
+
+    /// Removes the pairs that `chosen` selects, with one commit word for each block, however many they are. Passes each
+    /// to `removed`, whose caller frees it. Returns whether the design can do so; if not, nothing has changed, and the
+    /// tree set removes the pairs one by one. `chosen` may follow a slot's payload.
+    fn remove_slots<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        chosen: &mut dyn FnMut(Slot) -> bool,
+        removed: &mut dyn FnMut(Replaced),
+    ) -> bool {
+        let _ = (context, chosen, removed);
+        false
+    }
+
+    /// Takes over the ranges of empty leaves on both sides, which are then given up without a store. All keys of the
+    /// whole range share `shared` bytes. From now on the leaf has this epoch as its stamp: an answer about the ranges
+    /// must be as late as the removals there. Returns false if the leaf cannot: its heads leave out more than that, or
+    /// leaves of the design do not vanish without a store.
+    fn take_over<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        shared: usize,
+    ) -> bool {
+        let _ = (context, shared);
+        false
     }
 
     /// Returns the epoch of the leaf's last change.
@@ -148,5 +200,22 @@ impl<L: Versioned> Durability<L> for PerEpoch {
         separator: &K::Separator,
     ) -> Split<K::Separator> {
         leaf.split_at(context, request, separator)
+    }
+
+    fn remove_slots<M: Medium, K: Keys>(
+        leaf: &L,
+        context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        chosen: &mut dyn FnMut(Slot) -> bool,
+        removed: &mut dyn FnMut(Replaced),
+    ) -> bool {
+        leaf.remove_slots(context, chosen, removed)
+    }
+
+    fn take_over<M: Medium, K: Keys>(
+        leaf: &L,
+        context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        shared: usize,
+    ) -> bool {
+        leaf.take_over(context, shared)
     }
 }
