@@ -18,10 +18,10 @@ use crate::locks::Locks as _;
 use crate::split::FreshBlock;
 use crate::tree_set::{DurabilityOf, LatchedLeaf, TreeSet};
 use crate::wait::back_off;
-use holm_medium::{Guard, Medium, Result, WriteHandle};
+use holm_medium::{Guard, Medium, WriteHandle};
 use std::ops::RangeInclusive;
 
-/// How often a run that misses a latch, or whose label is over, is tried again.
+/// How often a run that misses a latch is tried again.
 const RETRIES: u32 = 4;
 
 /// What became of an attempt.
@@ -34,30 +34,20 @@ enum Collapsed {
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Makes one leaf of the run of empty leaves to which the search key's leaf belongs. The attempt does not wait, and
-    /// its failure is not an error: empty leaves are in nobody's way.
-    ///
-    /// # Errors
-    /// Those of a repin.
-    pub(crate) fn collapse(&self, root: &TreeRoot, guard: &mut Guard<'_>, search_key: K::SearchKey<'_>) -> Result<()> {
+    /// its failure is not an error: the run is noted for later removals.
+    pub(crate) fn collapse(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) {
         // With a lock array, one latch may stand for several leaves of the run.
-        if guard.has_snapshots() || LocksOf::<D>::IN_NODE {
-            return Ok(());
+        if LocksOf::<D>::IN_NODE {
+            return;
         }
         let mut turn = 0;
-        while let Collapsed::Missed = self.try_collapse(root, guard, search_key) {
-            if turn == RETRIES {
-                break;
-            }
-            if !guard.valid() {
-                root.repin(guard)?;
-                // A snapshot may have begun.
-                if guard.has_snapshots() {
-                    break;
-                }
+        // Leaves do not merge while a snapshot is open: see `merge`.
+        while guard.has_snapshots() || matches!(self.try_collapse(root, guard, search_key), Collapsed::Missed) {
+            if turn == RETRIES || guard.has_snapshots() || !guard.valid() {
+                return self.postponed.note(root.keyspace(), K::to_separator(search_key));
             }
             back_off(&mut turn);
         }
-        Ok(())
     }
 
     fn try_collapse(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) -> Collapsed {
@@ -99,7 +89,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Some(start..=end)
     }
 
-    fn is_empty(&self, child: LeafRef<'_, D::Leaf>, pairs: &mut Pairs) -> bool {
+    pub(crate) fn is_empty(&self, child: LeafRef<'_, D::Leaf>, pairs: &mut Pairs) -> bool {
         pairs.clear();
         self.leaf_pairs(child.leaf, child.volatile, pairs);
         pairs.is_empty()

@@ -46,6 +46,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 None => break,
             }
         }
+        self.postponed.forget(root.keyspace());
         self.free_inner_nodes(root, guard)
     }
 

@@ -31,6 +31,7 @@ pub mod long_separators;
 mod merge;
 pub mod pair;
 pub mod pairs;
+mod postponed;
 mod pre_images;
 mod reachable;
 mod read_at;

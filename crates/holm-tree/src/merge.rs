@@ -104,8 +104,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     pub(crate) fn merge(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) {
         // Two leaves have two chains of pre-images. If a snapshot begins from here on, the label is no longer valid.
         if guard.has_snapshots() {
-            return;
+            return self.postponed.note(root.keyspace(), K::to_separator(search_key));
         }
+        self.catch_up(root, guard);
+        self.merge_now(root, guard, search_key);
+    }
+
+    /// The same, where no snapshot is open.
+    pub(crate) fn merge_now(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) {
         match self.merge_leaf(root, guard, search_key) {
             Attempt::Merged(true) | Attempt::Alone => {}
             Attempt::Merged(false) | Attempt::Apart | Attempt::Missed => return,

@@ -15,7 +15,7 @@
 use crate::design::Design;
 use crate::index::{SeekTarget, TreeRoot};
 use crate::keys::{Keys, Slot};
-use crate::leaf::{Durability as _, KeyRange, Leaf as _, Merge as _, Pairs};
+use crate::leaf::{Durability as _, KeyRange, Leaf as _, LeafRef, Merge as _, Pairs};
 use crate::pairs::MOST_PAIRS;
 use crate::superseded::Superseded;
 use crate::tree_set::{DurabilityOf, LatchedLeaf, TreeSet};
@@ -49,6 +49,8 @@ enum Left {
     Enough,
     /// So few pairs that a merge is worth an attempt.
     Few,
+    /// None, which is worth an attempt too.
+    Nothing,
     /// The design removes no several pairs at once; nothing has changed.
     Untouched,
 }
@@ -64,7 +66,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         if range.high.is_some_and(|high| high <= range.low) {
             return Ok(None);
         }
-        let (mut low, mut sparse) = (range.low.clone(), None);
+        let (mut low, mut sparse, mut empty) = (range.low.clone(), None, None);
         let mut next = None;
         for _ in 0..most_leaves.max(1) {
             let leaf = self.take_in_range(root, guard, K::search_key(&low))?;
@@ -77,6 +79,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             match self.remove_in_leaf(root, guard, leaf, part, removed) {
                 Left::Enough => {}
                 Left::Few => sparse = Some(low.clone()),
+                Left::Nothing => empty = Some(low.clone()),
                 Left::Untouched => {
                     // The leaf may have another range by then.
                     let part = KeyRange { low: &low, high: next.as_ref().or(range.high) };
@@ -88,10 +91,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 _ => break,
             }
         }
-        if let Some(key) = sparse {
-            // Operations of their own, as after a single removal.
-            self.collapse(root, guard, K::search_key(&key))?;
-            self.merge(root, guard, K::search_key(&key));
+        // Operations of their own, as after a single removal.
+        if let Some(key) = &empty {
+            self.collapse(root, guard, K::search_key(key));
+            if guard.has_snapshots() {
+                self.postponed.note(root.keyspace(), range.low.clone());
+            }
+        }
+        for key in empty.iter().chain(&sparse) {
+            self.merge(root, guard, K::search_key(key));
         }
         Ok(next)
     }
@@ -154,8 +162,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             let mut each = |replaced| old.push(self.superseded(guard, *number, replaced));
             DurabilityOf::<D>::remove_slots(*leaf, &mut context, &mut chosen, &mut each)
         };
+        let child = LeafRef { number: *number, leaf: *leaf, volatile: &descriptor.volatile };
         let left = match leaf.sparse(self.context(&descriptor.volatile)) {
             _ if !can => Left::Untouched,
+            true if self.is_empty(child, &mut Pairs::default()) => Left::Nothing,
             true => Left::Few,
             false => Left::Enough,
         };

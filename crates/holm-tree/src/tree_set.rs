@@ -21,6 +21,7 @@ use crate::leaf::{
     RecoveryPoint, WriteContext, damaged,
 };
 use crate::pairs::Pairs;
+use crate::postponed::Postponed;
 use crate::pre_images::PreImages;
 use crate::rebuild::Request;
 use crate::remove_range::RangeRemoval;
@@ -49,6 +50,8 @@ pub struct TreeSet<M: Medium, D: Design, K: Keys> {
     pub(crate) descriptors: Slab<DescriptorOf<D>>,
     /// What leaves held when snapshots began.
     pub(crate) pre_images: PreImages,
+    /// Merges that have to wait until no snapshot is open.
+    pub(crate) postponed: Postponed<K>,
 }
 
 /// The types of a design's leaf that answer for it.
@@ -90,6 +93,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             inner: InnerLevels::new(search),
             descriptors: Slab::default(),
             pre_images: PreImages::default(),
+            postponed: Postponed::default(),
         }
     }
 

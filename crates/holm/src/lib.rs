@@ -170,6 +170,7 @@ mod read;
 mod read_only;
 mod record;
 mod recovery;
+mod remove_range;
 mod slice;
 mod snapshot;
 mod stats;

@@ -11,8 +11,10 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
 use crate::store::WritableStore;
 use holm_medium::{Epoch, Guard, Hold, MediumError, Persistence};
+use holm_tree::leaf::KeyRange;
 use holm_tree::{
-    CommitObserver, CommitRequest, Committed, Conditional, LeafVersion, Reuse, Seen, Superseded, TreeRoot, TreeWrite,
+    CommitObserver, CommitRequest, Committed, Conditional, LeafVersion, RangeRemoval, Reuse, Seen, Superseded,
+    TreeRoot, TreeWrite,
 };
 
 /// A write operation in progress. Dropping it unpins the epoch; [`Operation::finish`] also acknowledges it.
@@ -61,6 +63,19 @@ impl<'a> Operation<'a, Hold<'a>> {
     pub(crate) fn begin_held(store: &'a WritableStore, bytes: u64, operations: u64) -> Result<Self> {
         let hold = store.clock().hold(bytes, operations)?;
         Ok(Operation { store, guard: hold.pin()?, hold })
+    }
+}
+
+impl WritableStore {
+    /// Frees the record of a payload that has given way in an epoch.
+    fn free_superseded(&self, epoch: Epoch, old: Superseded) {
+        let (offset, words) = record::extent(old.payload);
+        match old.reuse {
+            Reuse::AtOnce => self.storage.space().retire_young_record(epoch, offset, words),
+            Reuse::AfterGrace => self.storage.space().retire_record(epoch, offset, words),
+            // Whoever closes the snapshots frees it.
+            Reuse::WithSnapshots => {}
+        }
     }
 }
 
@@ -116,13 +131,7 @@ impl<H> Operation<'_, H> {
     }
 
     fn free_old(&self, old: Superseded) {
-        let (offset, words) = record::extent(old.payload);
-        match old.reuse {
-            Reuse::AtOnce => self.store.storage.space().retire_young_record(self.epoch(), offset, words),
-            Reuse::AfterGrace => self.store.storage.space().retire_record(self.epoch(), offset, words),
-            // Whoever closes the snapshots frees it.
-            Reuse::WithSnapshots => {}
-        }
+        self.store.free_superseded(self.epoch(), old);
     }
 
     /// Puts a record under its key and retires the record that it replaces.
@@ -143,6 +152,25 @@ impl<H> Operation<'_, H> {
         let was_present = tree.format == ValueFormat::Plain || was_present();
         self.free_old(old);
         Ok(was_present)
+    }
+
+    /// Removes a part of a range from its low end on, and retires the records. Returns how many, and where the rest of
+    /// the range begins; `None` if nothing is left of it.
+    pub(crate) fn remove_part(
+        &mut self,
+        tree: &KeyspaceTree,
+        (low, high): (&Vec<u8>, Option<&Vec<u8>>),
+        most_leaves: usize,
+    ) -> Result<(u64, Option<Vec<u8>>)> {
+        let (store, mut count) = (self.store, 0);
+        let mut removed = |epoch, old| {
+            store.free_superseded(epoch, old);
+            count += 1;
+        };
+        let request = RangeRemoval { range: KeyRange { low, high }, most_leaves, removed: &mut removed };
+        let next = store.index.remove_range(&tree.root, &mut self.guard, request);
+        let next = next.map_err(|error| tree.explain(error))?;
+        Ok((count, next))
     }
 
     /// Puts a record under its key if the leaf is as it was seen. Returns whether it was; if not, the record is freed.
@@ -201,6 +229,15 @@ impl<H> Operation<'_, H> {
             return self.finish_durably();
         }
         Ok(())
+    }
+
+    /// Unpins the epoch and waits for nothing: a later operation of the same call waits for this one, too.
+    pub(crate) fn pause(self) {
+        let (store, has_snapshots) = (self.store, self.guard.has_snapshots());
+        drop(self);
+        if has_snapshots {
+            store.limit_snapshots();
+        }
     }
 
     /// Finishes while a snapshot is open: ends the oldest one if all of them together keep too much.

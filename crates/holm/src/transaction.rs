@@ -7,6 +7,7 @@
 
 mod range;
 mod reads;
+mod remove_range;
 mod retry;
 mod turnstile;
 mod writes;

@@ -4,6 +4,7 @@ use crate::commit::{MAX_COMMIT, WRITE_BYTES, Write};
 use crate::error::{Error, Result};
 use crate::expiry::{Deadline, ReadView};
 use crate::keyspace_tree::KeyspaceTree;
+use crate::slice::Slice;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -57,6 +58,21 @@ impl Writes {
         let own = OwnWrite(value.map(|(value, deadline)| (value.into(), deadline)));
         self.keyspaces.entry(number).or_insert_with(new).by_key.insert(key.into(), own);
         Ok(())
+    }
+
+    /// Notes the removal of keys, which differ: of all or, if they are too many, of none.
+    ///
+    /// # Errors
+    /// As [`Writes::set`].
+    pub(super) fn remove_all(&mut self, tree: &Arc<KeyspaceTree>, keys: &[Slice]) -> Result<()> {
+        let replaced = |key: &Slice| self.get(tree, key).map_or(0, |own| bytes_of(key, own.as_deref()));
+        let (more, less) =
+            keys.iter().fold((0, 0), |(more, less), key| (more + bytes_of(key, None), less + replaced(key)));
+        let bytes = self.bytes - less + more;
+        if bytes > MAX_COMMIT {
+            return Err(Error::TooLarge { what: "a transaction", found: bytes, limit: MAX_COMMIT });
+        }
+        keys.iter().try_for_each(|key| self.set(tree, key, None))
     }
 
     /// Returns the transaction's own write of a key, if there is one.

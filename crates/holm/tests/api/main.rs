@@ -31,6 +31,7 @@ mod limits;
 mod marks;
 mod model;
 mod over_designs;
+mod ranges;
 mod read_only;
 mod sizes;
 mod snapshots;

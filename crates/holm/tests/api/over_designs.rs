@@ -20,6 +20,7 @@ const MODULES: &[&str] = &[
     "histories::",
     "limits::",
     "model::",
+    "ranges::",
     "threads::",
 ];
 
