@@ -104,20 +104,27 @@ fn each_snapshot_stays_as_it_was() {
     }
 }
 
-/// Regression: after a rebuild, the range of a leaf ends where its keys' prefix ends, and that end has another prefix.
-/// A scan of a snapshot compared heads with it, and lost all pairs of leaves that had changed.
+/// Regression: after a rebuild, the range of a leaf may end where its keys' prefix ends. That end has another prefix. A
+/// scan of a snapshot compared heads with it, and lost all pairs of the leaf, once the leaf had changed.
 #[test]
 fn a_snapshot_of_a_reopened_database_is_scanned_whole() {
     let folder = folder();
-    let keys = || (0..40u32).flat_map(|group| (0..40u32).map(move |member| format!("{group}/the same/{member}")));
+    let keys = || (0..8u32).flat_map(|group| (0..200u32).map(move |member| format!("{group}/the same/{member:03}")));
+    let in_the_middle = |key: &String| ("050".."150").contains(&&key[11..]);
     let db = relaxed(folder.path());
-    keys().for_each(|key| db.keyspace("s").expect("a name").insert(key, "then").expect("room"));
+    let space = db.keyspace("s").expect("a name");
+    // Splits within a group give leaves whose heads leave out its prefix.
+    keys().step_by(2).chain(keys().skip(1).step_by(2)).for_each(|key| space.insert(key, "then").expect("room"));
+    let snapshot = db.snapshot().expect("open");
+    // Leaves at both ends of a group are emptied and do not merge, so the next opening does not find them.
+    keys().filter(|key| !in_the_middle(key)).for_each(|key| assert!(space.remove(key).expect("sound")));
+    drop((snapshot, space));
     db.close().expect("a sound close");
     let db = relaxed(folder.path());
     let (space, snapshot) = (db.keyspace("s").expect("a name"), db.snapshot().expect("open"));
-    keys().step_by(2).for_each(|key| assert!(space.remove(key).expect("sound")));
-    assert_eq!(at(&snapshot, "s").iter().count(), 1_600);
-    assert_eq!(at(&snapshot, "s").iter().rev().count(), 1_600);
+    keys().filter(in_the_middle).for_each(|key| assert!(space.remove(key).expect("sound")));
+    assert_eq!(at(&snapshot, "s").iter().count(), 800);
+    assert_eq!(at(&snapshot, "s").iter().rev().count(), 800);
 }
 
 /// Space that snapshots have kept is used again: a database in which every value changes many times does not grow.
