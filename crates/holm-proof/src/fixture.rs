@@ -202,6 +202,14 @@ impl TreeFixture {
         self.writer.clock()
     }
 
+    /// Ends the epoch, as a step of a script does.
+    ///
+    /// # Errors
+    /// The storage's errors.
+    pub fn end_epoch(&self) -> Result<()> {
+        (self.end_epoch)(&self.writer)
+    }
+
     /// The tree, for tests that inspect it.
     pub fn tree(&self) -> (&dyn Tree, &TreeRoot) {
         (&*self.tree, &self.root)
@@ -257,7 +265,7 @@ impl TreeFixture {
             Step::Tick => {
                 let ended = self.active();
                 // As a thread of its own, as in a store: its fences complete no flush of the operations' threads.
-                threads::apart(|| (self.end_epoch)(&self.writer))?;
+                threads::apart(|| self.end_epoch())?;
                 (None, ended)
             }
         })

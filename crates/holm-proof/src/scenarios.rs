@@ -7,6 +7,7 @@ mod agrees_with_a_map;
 mod flushes_what_it_writes;
 mod never_panics_on_torn_bits;
 mod readers_beside_a_writer;
+mod removes_ranges;
 mod survives_a_crash_in_recovery;
 pub(crate) mod survives_creating_and_dropping_trees;
 mod survives_every_crash;
@@ -20,6 +21,7 @@ pub use agrees_with_a_map::agrees_with_a_map;
 pub use flushes_what_it_writes::flushes_what_it_writes;
 pub use never_panics_on_torn_bits::never_panics_on_torn_bits;
 pub use readers_beside_a_writer::readers_beside_a_writer;
+pub use removes_ranges::removes_ranges;
 pub use survives_a_crash_in_recovery::survives_a_crash_in_recovery;
 pub use survives_creating_and_dropping_trees::survives_creating_and_dropping_trees;
 pub use survives_every_crash::{
@@ -53,6 +55,7 @@ macro_rules! for_each_scenario {
             flushes_what_it_writes
             never_panics_on_torn_bits
             readers_beside_a_writer
+            removes_ranges
             survives_a_crash_in_recovery
             survives_emptied_leaves
             survives_every_crash_by_line

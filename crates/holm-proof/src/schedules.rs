@@ -18,6 +18,7 @@ mod crowd;
 mod drops;
 mod judge;
 mod marks;
+mod ranges;
 mod snapshots;
 
 use crate::subject::Subject;

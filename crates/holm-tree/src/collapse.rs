@@ -37,7 +37,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// its failure is not an error: the run is noted for later removals.
     pub(crate) fn collapse(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) {
         // With a lock array, one latch may stand for several leaves of the run.
-        if LocksOf::<D>::IN_NODE {
+        if LocksOf::<D>::IN_NODE || !DurabilityOf::<D>::REMOVES_SLOTS {
             return;
         }
         let mut turn = 0;

@@ -51,8 +51,6 @@ enum Left {
     Few,
     /// None, which is worth an attempt too.
     Nothing,
-    /// The design removes no several pairs at once; nothing has changed.
-    Untouched,
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
@@ -75,16 +73,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             // A bound at or beyond the end of the leaf's range excludes none of its keys, and heads do not compare with
             // it.
             let high = range.high.filter(|high| leaf.edge.as_ref().is_none_or(|edge| *high < edge));
-            let part = KeyRange { low: &low, high };
-            match self.remove_in_leaf(root, guard, leaf, part, removed) {
-                Left::Enough => {}
-                Left::Few => sparse = Some(low.clone()),
-                Left::Nothing => empty = Some(low.clone()),
-                Left::Untouched => {
-                    // The leaf may have another range by then.
-                    let part = KeyRange { low: &low, high: next.as_ref().or(range.high) };
-                    self.remove_singly(root, guard, part, removed)?;
+            if DurabilityOf::<D>::REMOVES_SLOTS {
+                match self.remove_in_leaf(root, guard, leaf, KeyRange { low: &low, high }, removed) {
+                    Left::Enough => {}
+                    Left::Few => sparse = Some(low.clone()),
+                    Left::Nothing => empty = Some(low.clone()),
                 }
+            } else {
+                let part = KeyRange { low: &low, high: next.as_ref().or(range.high) };
+                self.remove_singly(root, guard, leaf, part, removed)?;
             }
             match &next {
                 Some(edge) if !is_last => low = edge.clone(),
@@ -155,16 +152,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         };
         let mut old = Vec::with_capacity(D::Leaf::CAPACITY.min(MOST_PAIRS));
         self.preserve(guard, &latched);
-        let can = {
+        {
             // The write handle goes before the latch, as in a put.
             let mut handle = self.writer.begin_write(guard);
             let mut context = self.writing(&descriptor.volatile, &mut handle);
             let mut each = |replaced| old.push(self.superseded(guard, *number, replaced));
-            DurabilityOf::<D>::remove_slots(*leaf, &mut context, &mut chosen, &mut each)
-        };
+            DurabilityOf::<D>::remove_slots(*leaf, &mut context, &mut chosen, &mut each);
+        }
         let child = LeafRef { number: *number, leaf: *leaf, volatile: &descriptor.volatile };
         let left = match leaf.sparse(self.context(&descriptor.volatile)) {
-            _ if !can => Left::Untouched,
             true if self.is_empty(child, &mut Pairs::default()) => Left::Nothing,
             true => Left::Few,
             false => Left::Enough,
@@ -184,16 +180,16 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         &self,
         root: &TreeRoot,
         guard: &mut Guard<'_>,
+        LeafOfRange { latched, .. }: LeafOfRange<'_, D, K::Separator>,
         range: KeyRange<'_, K::Separator>,
         removed: &mut dyn FnMut(Epoch, Superseded),
     ) -> Result<()> {
-        let leaf = self.take_in_range(root, guard, K::search_key(range.low))?;
-        let LatchedLeaf { leaf: block, descriptor, .. } = &leaf.latched;
+        let LatchedLeaf { leaf: block, descriptor, .. } = &latched;
         let mut pairs = Pairs::default();
         self.leaf_pairs(block, &descriptor.volatile, &mut pairs);
         pairs.sort(&self.keys, self.inner.search, block.skip());
         let keys: Vec<_> = pairs.iter().filter_map(|slot| self.keys.key(*slot)).collect();
-        leaf.latched.held.unlock_unchanged();
+        latched.held.unlock_unchanged();
         let in_range = |key: &&K::Separator| *key >= range.low && range.high.is_none_or(|high| *key < high);
         for key in keys.iter().filter(in_range) {
             let search_key = K::search_key(key);

@@ -111,6 +111,37 @@ impl Session {
         }
     }
 
+    /// Removes a range of a keyspace, or all of it. That is a step for each key, in their order: a crash leaves the
+    /// range removed from its low end up to some key.
+    pub(crate) fn remove_range(&mut self, random: &mut Pcg64Mcg) {
+        if self.failed.is_some() {
+            return;
+        }
+        let space = random.random_range(0..2);
+        let keys: Result<Vec<_>> = self.spaces[space].iter().map(|pair| Ok(pair?.0.to_vec())).collect();
+        let keys = match keys {
+            Ok(keys) => keys,
+            Err(error) => return self.failed = Some(error),
+        };
+        let low = random.random_range(0..=keys.len());
+        let high = random.random_range(low..=keys.len());
+        let removed = match (keys.get(low), keys.get(high)) {
+            (Some(low), Some(high)) => self.spaces[space].remove_range(&low[..]..&high[..]),
+            (Some(low), None) => self.spaces[space].remove_range(&low[..]..),
+            _ => return,
+        };
+        self.steps.extend(keys[low..high].iter().map(|key| vec![(space, key.clone(), None)]));
+        match removed {
+            Ok(removed) => {
+                assert_eq!(removed, (high - low) as u64, "how many were removed");
+                if self.is_strict() {
+                    self.floor = self.steps.len();
+                }
+            }
+            Err(error) => self.failed = Some(error),
+        }
+    }
+
     /// Whether reads return only what is durable.
     pub(crate) fn is_strict(&self) -> bool {
         self.mode.durability == Durability::Strict

@@ -110,6 +110,9 @@ impl Life {
             if self.random.random_ratio(1, 30) {
                 session.sync();
             }
+            if self.random.random_ratio(1, 40) {
+                session.remove_range(&mut self.random);
+            }
             if self.random.random_ratio(1, 10) {
                 self.disk.write_back(self.random.random(), 4);
             }

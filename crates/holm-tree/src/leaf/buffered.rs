@@ -314,6 +314,7 @@ impl<const BLOCKS: usize, F: Form> Versioned for Buffered<BLOCKS, F> {
     /// What [`Buffered::SPLIT_FROM`] leaves free in the first block: a leaf with fewer pairs is refreshed, and one with
     /// more is halved.
     const COMMIT_ROOM: usize = SLOTS - Self::SPLIT_FROM;
+    const REMOVES_SLOTS: bool = true;
 
     /// The first block alone: of the others, a removal may detach one with all its free slots.
     fn room<K: Keys>(&self, _: ReadContext<'_, Self::Volatile, K>, epoch: Epoch) -> usize {
@@ -335,9 +336,8 @@ impl<const BLOCKS: usize, F: Form> Versioned for Buffered<BLOCKS, F> {
         context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
         chosen: &mut dyn FnMut(Slot) -> bool,
         removed: &mut dyn FnMut(Replaced),
-    ) -> bool {
+    ) {
         self.vacate_slots(context, chosen, removed);
-        true
     }
 
     fn take_over<M: Medium, K: Keys>(

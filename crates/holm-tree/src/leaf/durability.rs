@@ -11,6 +11,8 @@ pub trait Durability<L: Leaf>: 'static {
     /// As [`Versioned::COMMIT_ROOM`]; zero where an operation is durable by itself, because nothing then binds the
     /// changes of several leaves together.
     const COMMIT_ROOM: usize;
+    /// As [`Versioned::REMOVES_SLOTS`].
+    const REMOVES_SLOTS: bool;
 
     /// As [`Versioned::stamp`].
     fn stamp<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>) -> Epoch;
@@ -35,7 +37,7 @@ pub trait Durability<L: Leaf>: 'static {
         context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
         chosen: &mut dyn FnMut(Slot) -> bool,
         removed: &mut dyn FnMut(Replaced),
-    ) -> bool;
+    );
     /// As [`Versioned::take_over`].
     fn take_over<M: Medium, K: Keys>(
         leaf: &L,
@@ -51,6 +53,7 @@ pub struct PerOperation;
 impl<L: Leaf> Durability<L> for PerOperation {
     const PER_EPOCH: bool = false;
     const COMMIT_ROOM: usize = 0;
+    const REMOVES_SLOTS: bool = false;
 
     #[inline]
     fn stamp<K: Keys>(_: &L, _: ReadContext<'_, L::Volatile, K>) -> Epoch {
@@ -87,8 +90,7 @@ impl<L: Leaf> Durability<L> for PerOperation {
         _: &mut WriteContext<'_, '_, L::Volatile, M, K>,
         _: &mut dyn FnMut(Slot) -> bool,
         _: &mut dyn FnMut(Replaced),
-    ) -> bool {
-        false
+    ) {
     }
 
     fn take_over<M: Medium, K: Keys>(_: &L, _: &mut WriteContext<'_, '_, L::Volatile, M, K>, _: usize) -> bool {
@@ -105,6 +107,10 @@ pub trait Versioned: Leaf {
     /// the design does not take part in commits of several leaves, and has neither [`Versioned::room`] nor
     /// [`Versioned::split_at`].
     const COMMIT_ROOM: usize = 0;
+
+    /// Whether the design removes many pairs of a leaf at once, and its empty leaves vanish without a store. It then
+    /// has [`Versioned::remove_slots`] and [`Versioned::take_over`]. From other leaves, ranges are removed pair by pair.
+    const REMOVES_SLOTS: bool = false;
 
     /// Returns how many puts of this epoch the leaf takes without a split, whatever their keys are and in whatever
     /// order removals come between them. The writer holds the latch.
@@ -126,22 +132,19 @@ pub trait Versioned: Leaf {
     }
 
     /// Removes the pairs that `chosen` selects, with one commit word for each block, however many they are. Passes each
-    /// to `removed`, whose caller frees it. Returns whether the design can do so; if not, nothing has changed, and the
-    /// tree set removes the pairs one by one. `chosen` may follow a slot's payload.
+    /// to `removed`, whose caller frees it. `chosen` may follow a slot's payload.
     fn remove_slots<M: Medium, K: Keys>(
         &self,
         context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
         chosen: &mut dyn FnMut(Slot) -> bool,
         removed: &mut dyn FnMut(Replaced),
-    ) -> bool {
+    ) {
         let _ = (context, chosen, removed);
-        false
     }
 
     /// Takes over the ranges of empty leaves on both sides, which are then given up without a store. All keys of the
     /// whole range share `shared` bytes. From now on the leaf has this epoch as its stamp: an answer about the ranges
-    /// must be as late as the removals there. Returns false if the leaf cannot: its heads leave out more than that, or
-    /// leaves of the design do not vanish without a store.
+    /// must be as late as the removals there. Returns false, and changes nothing, if the leaf's heads leave out more.
     fn take_over<M: Medium, K: Keys>(
         &self,
         context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
@@ -171,6 +174,7 @@ pub trait Versioned: Leaf {
 impl<L: Versioned> Durability<L> for PerEpoch {
     const PER_EPOCH: bool = true;
     const COMMIT_ROOM: usize = L::COMMIT_ROOM;
+    const REMOVES_SLOTS: bool = L::REMOVES_SLOTS;
 
     #[inline]
     fn stamp<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>) -> Epoch {
@@ -207,8 +211,8 @@ impl<L: Versioned> Durability<L> for PerEpoch {
         context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
         chosen: &mut dyn FnMut(Slot) -> bool,
         removed: &mut dyn FnMut(Replaced),
-    ) -> bool {
-        leaf.remove_slots(context, chosen, removed)
+    ) {
+        leaf.remove_slots(context, chosen, removed);
     }
 
     fn take_over<M: Medium, K: Keys>(
