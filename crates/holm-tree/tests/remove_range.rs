@@ -190,6 +190,23 @@ fn a_snapshot_keeps_what_a_range_removal_takes() {
     assert!(tree.shape().0 <= 12, "{} leaves of 200 pairs", tree.shape().0);
 }
 
+/// The leaf that takes a run's range over may have been emptied epochs ago. Its answer about the range must wait for the
+/// epoch of the latest removal there: until then a crash can bring the keys back.
+#[test]
+fn an_answer_about_a_collapsed_range_waits_for_the_removal() {
+    let tree = Tree::<designs::buffered>::with(28 * 4);
+    for key in 28..56 {
+        let mut guard = tree.writer.clock().pin().expect("sound");
+        tree.tree_set.remove(&tree.root, &mut guard, key).expect("sound").expect("it is there");
+    }
+    (0..3).for_each(|_| tree.tick());
+    assert_eq!(tree.shape().0, 4, "an empty leaf between full ones stays");
+    tree.remove(56, Some(84), 64);
+    assert_eq!(tree.shape().0, 3);
+    let lookup = tree.tree_set.get(&tree.root, 60);
+    assert_eq!((lookup.payload, lookup.stamp), (None, tree.writer.clock().active()));
+}
+
 /// A pair put after the removal has returned stays, and one put before is gone; writers, scans, splits and merges run
 /// beside it.
 #[test]
