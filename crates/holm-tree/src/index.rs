@@ -257,9 +257,9 @@ pub trait Index<K: Keys>: Send + Sync {
     /// [`CommitObserver::before_stores`]: crate::CommitObserver::before_stores
     fn commit(&self, guard: &mut Guard<'_>, request: CommitRequest<'_, '_, K>) -> Result<Committed>;
     /// Removes a part of a range, from its low end on: the pairs of at most as many leaves as the request says, and of
-    /// one leaf parent at most. Returns the key from which on the range is still there; `None` if nothing is left of it.
-    /// Each leaf is changed at one instant and under a label of its own; labels rise. O(log m) for m pairs, and O(1) for
-    /// each leaf.
+    /// one leaf parent at most. Returns the key from which on the range is still there; `None` if nothing is left of
+    /// it. Each leaf is changed at one instant and under a label of its own; labels rise. O(log m) for m pairs, and
+    /// O(1) for each leaf.
     ///
     /// # Errors
     /// As for [`Index::put`]. Some leaves may have been changed; their payloads have been passed on.

@@ -1,10 +1,10 @@
 //! Merges that have to wait: where removals have left sparse leaves that could not merge at once.
 //!
-//! While a snapshot is open, leaves do not merge. For each tree, the least and the greatest key of such leaves are kept.
-//! Later removals that merge something look at some leaves more of that range, from its low end on, and merge what is
-//! sparse there. So empty leaves go in time, no removal takes much longer for it, and nobody has to scan the tree when
-//! a snapshot closes. A process that ends before that leaves nothing behind: an empty leaf is a free leaf after the
-//! next opening.
+//! While a snapshot is open, leaves do not merge. For each tree, the least and the greatest key of such leaves are
+//! kept. Later removals that merge something look at some leaves more of that range, from its low end on, and merge
+//! what is sparse there. So empty leaves go in time, no removal takes much longer for it, and no thread has to scan the
+//! tree when a snapshot closes. A process that ends before that leaves nothing behind: an empty leaf is a free leaf
+//! after the next opening.
 
 use crate::design::Design;
 use crate::index::{SeekTarget, TreeRoot};

@@ -190,8 +190,8 @@ fn a_snapshot_keeps_what_a_range_removal_takes() {
     assert!(tree.shape().0 <= 12, "{} leaves of 200 pairs", tree.shape().0);
 }
 
-/// The leaf that takes a run's range over may have been emptied epochs ago. Its answer about the range must wait for the
-/// epoch of the latest removal there: until then a crash can bring the keys back.
+/// The leaf that takes a run's range over may have been emptied epochs ago. Its answer about the range must wait for
+/// the epoch of the latest removal there: until then a crash can bring the keys back.
 #[test]
 fn an_answer_about_a_collapsed_range_waits_for_the_removal() {
     let tree = Tree::<designs::buffered>::with(28 * 4);

@@ -86,8 +86,8 @@
 //! - Transactions are strictly serializable, ranges without phantoms included. [`Database::transact`] runs one until it
 //!   commits, [`Database::read`] reads at one instant, [`Database::begin`] hands one out. What a transaction reads
 //!   belongs together even if it conflicts later.
-//! - [`Keyspace::remove_range`] and [`Keyspace::clear`] remove one leaf after the other, from the low end on. What others
-//!   insert into the range after such a call has returned stays. [`Transaction::remove_range`] is atomic.
+//! - [`Keyspace::remove_range`] and [`Keyspace::clear`] remove one leaf after the other, from the low end on. What
+//!   others insert into the range after such a call has returned stays. [`Transaction::remove_range`] is atomic.
 //! - An [`Iter`] of a keyspace is not a snapshot. It copies one leaf (some dozen neighbours) at one instant. A pair
 //!   that is in the range throughout is returned exactly once. A pair that is inserted or removed meanwhile may be
 //!   returned or not.

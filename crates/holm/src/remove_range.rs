@@ -26,9 +26,9 @@ impl Keyspace {
     /// Inverted and empty ranges remove nothing.
     ///
     /// The removal is *not* atomic. Each leaf, some dozen neighbours, is removed at one instant; the range is removed
-    /// from its low end on. Other threads may see a part of it removed. A pair that they insert meanwhile may be removed
-    /// or not; one that they insert after the call has returned stays. After a crash, or an error, the range is removed
-    /// from its low end up to somewhere, or not at all.
+    /// from its low end on. Other threads may see a part of it removed. A pair that they insert meanwhile may be
+    /// removed or not; one that they insert after the call has returned stays. After a crash, or an error, the range is
+    /// removed from its low end up to somewhere, or not at all.
     /// [`Transaction::remove_range`](crate::Transaction::remove_range) removes all or nothing.
     ///
     /// Returns when the removal is as durable as the database's [`Durability`](crate::Durability) promises; in

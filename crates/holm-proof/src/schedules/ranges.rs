@@ -1,6 +1,6 @@
-//! A range removal beside puts, readers, a snapshot and ends of epochs. A pair put after the removal has returned stays,
-//! pairs beyond the range stay, the range goes from its low end on, and a snapshot has it as it was. Callers that break
-//! their obligations are caught.
+//! A range removal beside puts, readers, a snapshot and ends of epochs. A pair put after the removal has returned
+//! stays, pairs beyond the range stay, the range goes from its low end on, and a snapshot has it as it was. Callers
+//! that break their obligations are caught.
 
 use super::bare::Bare;
 use super::explore::{caught, explore};

@@ -109,7 +109,8 @@ pub trait Versioned: Leaf {
     const COMMIT_ROOM: usize = 0;
 
     /// Whether the design removes many pairs of a leaf at once, and its empty leaves vanish without a store. It then
-    /// has [`Versioned::remove_slots`] and [`Versioned::take_over`]. From other leaves, ranges are removed pair by pair.
+    /// has [`Versioned::remove_slots`] and [`Versioned::take_over`]. From other leaves, ranges are removed pair by
+    /// pair.
     const REMOVES_SLOTS: bool = false;
 
     /// Returns how many puts of this epoch the leaf takes without a split, whatever their keys are and in whatever
