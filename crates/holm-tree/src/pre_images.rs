@@ -189,8 +189,10 @@ impl PreImages {
     /// Keeps what a leaf holds, before a writer of this generation changes it: the writer does not belong to the
     /// snapshots up to that generation. The writer holds the leaf's latch.
     pub(crate) fn preserve(&self, leaf: u32, generation: u64, copy: impl FnOnce() -> PreImageContents) {
-        let upto = generation.min(self.newest_open.load(Ordering::SeqCst));
         let mut chains = lock(self.shard(leaf));
+        // Under the lock: a snapshot that closes is no longer open when it looks through the chains. Otherwise it could
+        // miss a pre-image that is made for it, which would stay until another one closes.
+        let upto = generation.min(self.newest_open.load(Ordering::SeqCst));
         let chain = chains.get_mut(&leaf);
         if upto == 0 || chain.as_ref().and_then(|chain| chain.last()).is_some_and(|pre_image| pre_image.upto >= upto) {
             return;
@@ -239,7 +241,14 @@ impl PreImages {
         }
         let Some(chain) = lock(self.shard(leaf)).get(&leaf).cloned() else { return };
         for number in into.clone().filter(|number| *number != leaf) {
-            let replaced = lock(self.shard(number)).insert(number, chain.clone());
+            let mut chains = lock(self.shard(number));
+            let mut own = chain.clone();
+            // As in `preserve`: a snapshot that closes meanwhile may have looked through this shard.
+            prune(&mut own, &lock(&self.open));
+            if own.is_empty() {
+                continue;
+            }
+            let replaced = chains.insert(number, own);
             self.chains.fetch_add(u64::from(replaced.is_none()), Ordering::Relaxed);
         }
         if into.clone().all(|number| number != leaf) {
