@@ -23,7 +23,7 @@ const LEAF_BYTES: u64 = 128;
 impl Keyspace {
     /// Removes all pairs of a range of keys, and returns how many they were. Several times faster than one removal for
     /// each key: the call reads no record, and changes each leaf once. O(log n), and O(1) for each leaf of the range.
-    /// Inverted and empty ranges remove nothing.
+    /// Inverted and empty ranges remove nothing. In a keyspace with expiry, expired pairs that are still stored count.
     ///
     /// The removal is *not* atomic. Each leaf, some dozen neighbours, is removed at one instant; the range is removed
     /// from its low end on. Other threads may see a part of it removed. A pair that they insert meanwhile may be

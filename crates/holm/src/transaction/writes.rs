@@ -65,7 +65,7 @@ impl Writes {
     /// # Errors
     /// As [`Writes::set`].
     pub(super) fn remove_all(&mut self, tree: &Arc<KeyspaceTree>, keys: &[Slice]) -> Result<()> {
-        let replaced = |key: &Slice| self.get(tree, key).map_or(0, |own| bytes_of(key, own.as_deref()));
+        let replaced = |key: &Slice| self.get(tree, key).map_or(0, |own| bytes_of(key, own.value()));
         let (more, less) =
             keys.iter().fold((0, 0), |(more, less), key| (more + bytes_of(key, None), less + replaced(key)));
         let bytes = self.bytes - less + more;
