@@ -110,11 +110,11 @@ impl Database {
         opening::open_over(writer, design, durability).map(Database::new)
     }
 
-    /// Returns the keyspace of that name (1 to 255 bytes), and creates it if it is absent. The keyspace `default`
-    /// always exists. In [`Strict`](Durability::Strict), the keyspace exists durably when this returns.
+    /// Returns the keyspace of that name, and creates it if it is absent. A name has 1 to 255 bytes, and does not begin
+    /// with a zero byte. The keyspace `default` always exists. In [`Strict`](Durability::Strict), the keyspace exists durably when this returns.
     ///
     /// # Errors
-    /// - [`Invalid`](crate::Error::Invalid): the name is empty or has more than 255 bytes.
+    /// - [`Invalid`](crate::Error::Invalid): the name is empty, has more than 255 bytes, or begins with a zero byte.
     /// - [`TooLarge`](crate::Error::TooLarge): every keyspace number is used.
     /// - [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace),
     ///   [`Capacity`](crate::Error::Capacity): as for [`Keyspace::insert`].
