@@ -55,6 +55,8 @@ pub(crate) trait Dependencies {
     fn leaves(&self) -> &[LeafVersion];
     /// Looks again after a leaf has changed. Returns whether all that was read still holds.
     fn look_again(&mut self) -> Result<bool>;
+    /// The writes have taken effect. The commit may still wait for durability.
+    fn took_effect(&mut self);
 }
 
 /// A commit that depends on nothing.
@@ -68,6 +70,8 @@ impl Dependencies for Unconditional {
     fn look_again(&mut self) -> Result<bool> {
         Ok(true)
     }
+
+    fn took_effect(&mut self) {}
 }
 
 /// How far a commit's stores are.
@@ -152,6 +156,7 @@ fn run<H>(
     if !done? {
         return Ok(None);
     }
+    on.took_effect();
     let epoch = operation.epoch();
     operation.finish()?;
     Ok(Some(epoch))

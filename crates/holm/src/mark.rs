@@ -61,7 +61,7 @@ pub(crate) fn commit_with(engine: &Arc<Engine>, mark: u64, writes: &[Write<'_>])
     for _ in 0..MOST_LOOKS {
         // The mark that is found decides whether this one rises, so the commit depends on it.
         let marked = Transaction::new(engine.clone());
-        match marked.mark(mark).and_then(|()| marked.commit_with(writes)) {
+        match marked.mark(mark).and_then(|()| marked.commit_with(writes, None)) {
             Err(Error::Conflict) => {}
             done => return done.map(drop),
         }

@@ -15,7 +15,7 @@ mod writes;
 pub use range::TransactionRange;
 pub use retry::ReadTransaction;
 pub(crate) use retry::{read, transact};
-pub(crate) use turnstile::Turnstile;
+pub(crate) use turnstile::{Alone, Turnstile};
 
 use crate::commit::{self, Write};
 use crate::engine::Engine;
@@ -396,18 +396,14 @@ impl Transaction {
     /// ```
     pub fn commit(self) -> Result<Receipt> {
         self.engine.turnstile.pass();
-        self.commit_now()
+        self.commit_with(&[], None)
     }
 
-    /// The same without a look at the turnstile.
-    fn commit_now(self) -> Result<Receipt> {
-        self.commit_with(&[])
-    }
-
-    /// Commits this transaction together with further writes, which come after its own in the order of commits.
-    pub(crate) fn commit_with(self, further: &[Write<'_>]) -> Result<Receipt> {
+    /// Commits this transaction together with further writes, which come after its own in the order of commits. One
+    /// that goes `alone` does so until it has taken effect.
+    pub(crate) fn commit_with(self, further: &[Write<'_>], alone: Option<Alone<'_>>) -> Result<Receipt> {
         let engine = self.engine.clone();
-        let State { reads, writes, marks, conflicted } = &mut *self.state.borrow_mut();
+        let State { reads, writes, marks, conflicted, .. } = &mut *self.state.borrow_mut();
         if *conflicted {
             return Err(Error::Conflict);
         }
@@ -415,10 +411,11 @@ impl Transaction {
         in_order.extend_from_slice(further);
         let epoch = if in_order.is_empty() {
             // It took effect when all that was read last stood together.
+            drop(alone);
             engine.store.wait_stable(reads.stamp())?;
             reads.stamp()
         } else {
-            let on = &mut CommittedReads { reads, store: &engine.store };
+            let on = &mut CommittedReads { reads, store: &engine.store, alone };
             commit::commit(&engine.store, &engine.intents, &in_order, on)?.ok_or(Error::Conflict)?
         };
         marks.iter().for_each(|mark| engine.marks.note(&engine.store, epoch, *mark));

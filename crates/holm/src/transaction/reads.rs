@@ -10,6 +10,7 @@ use crate::expiry::{Millis, ReadView};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
 use crate::store::Store;
+use crate::transaction::turnstile::Alone;
 use holm_medium::Epoch;
 use holm_tree::LeafVersion;
 use std::collections::HashMap;
@@ -225,6 +226,8 @@ impl Reads {
 pub(super) struct CommittedReads<'a> {
     pub(super) reads: &'a mut Reads,
     pub(super) store: &'a Store,
+    /// Where the transaction goes alone: others need not wait for its durability.
+    pub(super) alone: Option<Alone<'a>>,
 }
 
 impl Dependencies for CommittedReads<'_> {
@@ -238,5 +241,9 @@ impl Dependencies for CommittedReads<'_> {
             Err(Error::Conflict) => Ok(false),
             Err(error) => Err(error),
         }
+    }
+
+    fn took_effect(&mut self) {
+        self.alone = None;
     }
 }

@@ -1,6 +1,6 @@
 //! Transactions that begin anew after a conflict.
 
-use super::{Transaction, TransactionRange};
+use super::{Alone, Transaction, TransactionRange};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
@@ -59,19 +59,17 @@ fn pause(attempt: u32) {
     std::thread::sleep(most.mul_f64(f64::from(share) / f64::from(u32::MAX)));
 }
 
-/// Makes attempts until one has an answer, with pauses in between. After some conflicts an attempt goes alone, and is
-/// told so.
-fn retried<T, E: From<Error>>(
-    engine: &Arc<Engine>,
-    mut attempt: impl FnMut(bool) -> Result<Option<T>, E>,
+/// Makes attempts until one has an answer, with pauses in between. After some conflicts an attempt goes alone.
+fn retried<'e, T, E: From<Error>>(
+    engine: &'e Arc<Engine>,
+    mut attempt: impl FnMut(Option<Alone<'e>>) -> Result<Option<T>, E>,
 ) -> Result<T, E> {
     let _inside = Inside::enter(engine)?;
     for number in 0..MOST_ATTEMPTS {
         let alone = (number >= PATIENCE).then(|| engine.turnstile.go_alone());
-        if let Some(answer) = attempt(alone.is_some())? {
+        if let Some(answer) = attempt(alone)? {
             return Ok(answer);
         }
-        drop(alone);
         pause(number);
     }
     Err(Error::Conflict.into())
@@ -82,7 +80,7 @@ pub(crate) fn transact<T, E: From<Error>>(
     engine: &Arc<Engine>,
     mut run: impl FnMut(&Transaction) -> Result<T, E>,
 ) -> Result<T, E> {
-    retried(engine, |is_alone| {
+    retried(engine, |alone| {
         let transaction = Transaction::new(engine.clone());
         let answer = run(&transaction);
         // Whatever the closure has made of the conflict.
@@ -90,8 +88,10 @@ pub(crate) fn transact<T, E: From<Error>>(
             return Ok(None);
         }
         let answer = answer?;
-        let committed = if is_alone { transaction.commit_now() } else { transaction.commit() };
-        match committed {
+        if alone.is_none() {
+            engine.turnstile.pass();
+        }
+        match transaction.commit_with(&[], alone) {
             Ok(_) => Ok(Some(answer)),
             Err(Error::Conflict) => Ok(None),
             Err(error) => Err(error.into()),
@@ -104,14 +104,14 @@ pub(crate) fn read<T, E: From<Error>>(
     engine: &Arc<Engine>,
     mut run: impl FnMut(&ReadTransaction) -> Result<T, E>,
 ) -> Result<T, E> {
-    retried(engine, |_| {
+    retried(engine, |alone| {
         let transaction = ReadTransaction(Transaction::new(engine.clone()));
         let answer = run(&transaction);
         if transaction.0.has_conflicted() {
             return Ok(None);
         }
         let answer = answer?;
-        transaction.0.commit_now()?;
+        transaction.0.commit_with(&[], alone)?;
         Ok(Some(answer))
     })
 }
