@@ -8,6 +8,7 @@
 
 mod counters;
 mod epoch;
+mod epoch_observer;
 mod epoch_timer;
 pub mod error;
 #[allow(unsafe_code, reason = "a room for it: flush instructions by address")]
@@ -41,6 +42,7 @@ mod writer;
 
 pub use counters::Counts;
 pub use epoch::{Clock, Epoch, FIRST_EPOCH, Guard, Hold, LAST_EPOCH, MASK_BYTES, Marks, Stuck};
+pub use epoch_observer::EpochObserver;
 pub use epoch_timer::{EpochTimer, Phase, TimerStats};
 pub use error::{MediumError, Result};
 pub use flush::Flush;

@@ -52,7 +52,7 @@ fn closing_waits_for_no_floor_and_loses_no_half() {
     let writer = Storage::open(medium, FIRST_EPOCH + 1).expect("a storage");
     let storage = writer.storage().clone();
     let mut background =
-        Background::start(storage.clone(), opened_state, FIRST_EPOCH, Pace::WHEN_ASKED, true).expect("threads");
+        Background::start(storage.clone(), opened_state, FIRST_EPOCH, Pace::WHEN_ASKED, true, None).expect("threads");
     let _floor = storage.space.retention().retain(Retained::Log, storage.clock.active());
     let mut places = Vec::new();
     // Into the other half.
@@ -82,7 +82,7 @@ fn a_floor_keeps_the_log_from_being_released() {
     let writer = Storage::open(medium, FIRST_EPOCH + 1).expect("a storage");
     let storage = writer.storage().clone();
     let mut background =
-        Background::start(storage.clone(), opened_state, FIRST_EPOCH, Pace::WHEN_ASKED, true).expect("threads");
+        Background::start(storage.clone(), opened_state, FIRST_EPOCH, Pace::WHEN_ASKED, true, None).expect("threads");
     let checkpoints = || background.counters().checkpoints.load(Relaxed);
     let logged = || background.counters().log_bytes.load(Relaxed);
     let write = || {

@@ -11,6 +11,7 @@ use super::opened_state::OpenedState;
 use super::state::Shared;
 use super::{due, group_commit, preallocate};
 use crate::epoch::Epoch;
+use crate::epoch_observer::EpochObserver;
 use crate::error::{MediumError, Result};
 use crate::loc::Area;
 use crate::medium::Medium as _;
@@ -40,7 +41,7 @@ pub struct Background {
 impl Background {
     /// Finishes opening, once leaves are recovered: makes all that was found durable in the data files and starts the
     /// threads. It also updates the superblock, unless [`OpenedState::clear_clean_mark`] has already done so. `until`
-    /// is the last epoch that is in the image.
+    /// is the last epoch that is in the image. `observer` learns of each epoch that becomes durable.
     ///
     /// # Errors
     /// Those of the files; the database is then as it was.
@@ -50,6 +51,7 @@ impl Background {
         until: Epoch,
         pace: Pace,
         per_epoch: bool,
+        observer: Option<Arc<dyn EpochObserver>>,
     ) -> Result<Background> {
         let medium = &storage.medium;
         let journal = opened_state.begin(medium, until)?;
@@ -57,7 +59,7 @@ impl Background {
         medium.reached(Area::Leaves, u64::from(space.block_frontier()) * space.block_bytes());
         medium.reached(Area::Records, space.record_frontier());
         storage.clock.limit((journal.log.maximum() / 2).min(MOST_DIRTY));
-        let shared = Arc::new(Shared::new(storage, journal, pace, per_epoch));
+        let shared = Arc::new(Shared::new(storage, journal, pace, per_epoch, observer));
         let (others, process) = (Vec::new(), std::process::id());
         let mut background = Background { shared, group_commit: None, others, closed: false, process };
         // If a thread cannot be started, dropping this stops the others: they would keep the database locked.

@@ -19,8 +19,29 @@ use std::time::Instant;
 /// A record buffer of at most this many bytes is always kept.
 const SMALL_BUFFER: u64 = 256 << 10;
 
+/// Tells the observer that no further epoch becomes durable, also after a panic.
+struct Ending<'a> {
+    shared: &'a Shared,
+    why: Option<MediumError>,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if let Some(observer) = self.shared.observer() {
+            observer.ended(self.why.as_ref());
+        }
+    }
+}
+
 /// Ends epochs until the clock is stopped, and one last epoch after that.
 pub(super) fn run(shared: &Shared) {
+    let died = MediumError::Died { thread: "the group-commit thread", why: "it panicked".into() };
+    let mut ending = Ending { shared, why: Some(died) };
+    ending.why = end_epochs(shared).err();
+}
+
+/// The loop. Returns the error after which nothing is acknowledged.
+fn end_epochs(shared: &Shared) -> Result<()> {
     let mut epoch_record = EpochRecord::new();
     // About the greatest recent length; it decays by a sixteenth with each record.
     let mut usual = 0;
@@ -29,10 +50,8 @@ pub(super) fn run(shared: &Shared) {
         let stopped =
             shared.storage().clock.sleep(shared.pace().interval().and_then(|interval| last.checked_add(interval)));
         last = Instant::now();
-        if shared.refuse_if_failed().is_err() {
-            // Another thread has met a failure: nothing is acknowledged after it.
-            return;
-        }
+        // Another thread may have met a failure: nothing is acknowledged after it.
+        shared.refuse_if_failed()?;
         let ended = if stopped {
             end_last_epoch(shared, &mut epoch_record)
         } else if shared.per_epoch() {
@@ -42,7 +61,7 @@ pub(super) fn run(shared: &Shared) {
         };
         if let Err(error) = make_durable(shared, &mut epoch_record, ended) {
             end(shared, &epoch_record, &error);
-            return;
+            return Err(error);
         }
         usual = epoch_record.padded_len().max(usual - usual / 16);
         if epoch_record.memory() > SMALL_BUFFER.max(4 * usual) {
@@ -50,7 +69,7 @@ pub(super) fn run(shared: &Shared) {
             epoch_record = EpochRecord::new();
         }
         if stopped {
-            return;
+            return Ok(());
         }
     }
 }
@@ -94,6 +113,13 @@ fn make_durable(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) -
         shared.counters().log_records.fetch_add(1, Relaxed);
         shared.counters().log_bytes.fetch_add(epoch_record.padded_len(), Relaxed);
         shared.counters().largest_log_record.fetch_max(epoch_record.padded_len(), Relaxed);
+    }
+    if let Some(observer) = shared.observer()
+        && observer.is_listening()
+    {
+        // After the record is durable: what the observer passes on cannot be undone by a power cut. Before the epoch is
+        // published, and so before the next one can end: the observer reads states that the epoch after next reuses.
+        observer.epoch_durable(ended, &mut epoch_record.places());
     }
     // After the record is durable: if the epoch were published first, a power cut could undo what a waiter has
     // acknowledged.

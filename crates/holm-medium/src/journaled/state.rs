@@ -7,6 +7,7 @@ use super::data_files::Journaled;
 use super::touched::Touched;
 use super::wakeup::Wakeup;
 use crate::epoch::Epoch;
+use crate::epoch_observer::EpochObserver;
 use crate::error::{MediumError, Result};
 use crate::log::Log;
 use crate::pace::Pace;
@@ -63,6 +64,7 @@ pub(super) struct Shared {
     checkpoint_request: Wakeup,
     pace: Pace,
     per_epoch: bool,
+    observer: Option<Arc<dyn EpochObserver>>,
     stop: AtomicBool,
     /// The first failure of the session.
     failed: Mutex<Option<MediumError>>,
@@ -72,7 +74,13 @@ pub(super) struct Shared {
 
 impl Shared {
     /// The state at the start of a session; `journal` has released all that it held before.
-    pub(super) fn new(storage: Arc<Storage<Journaled>>, journal: Journal, pace: Pace, per_epoch: bool) -> Shared {
+    pub(super) fn new(
+        storage: Arc<Storage<Journaled>>,
+        journal: Journal,
+        pace: Pace,
+        per_epoch: bool,
+        observer: Option<Arc<dyn EpochObserver>>,
+    ) -> Shared {
         let wakeup = storage.medium.wakeup().clone();
         Shared {
             storage,
@@ -82,6 +90,7 @@ impl Shared {
             checkpoint_request: Wakeup::default(),
             pace,
             per_epoch,
+            observer,
             stop: AtomicBool::new(false),
             failed: Mutex::new(None),
             postponed: Mutex::new(None),
@@ -98,6 +107,11 @@ impl Shared {
 
     pub(super) fn per_epoch(&self) -> bool {
         self.per_epoch
+    }
+
+    /// What wants to know of epochs that have become durable.
+    pub(super) fn observer(&self) -> Option<&dyn EpochObserver> {
+        self.observer.as_deref()
     }
 
     pub(super) fn counters(&self) -> &JournalCounters {

@@ -69,7 +69,7 @@ impl Completed<'_> {
         let Completed { path, builder, mut store, catalog, orphans, recovery, files, latest } = self;
         let Files { storage, state } = files;
         let per_epoch = store.persistence == Persistence::PerEpoch;
-        let background = Background::start(storage.clone(), state, latest, builder.durability.pace(), per_epoch)
+        let background = Background::start(storage.clone(), state, latest, builder.durability.pace(), per_epoch, None)
             .map_err(|error| Error::opening(path, builder.create, error))?;
         storage.space.release();
         store.promise(builder.durability);
