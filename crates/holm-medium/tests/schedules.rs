@@ -10,6 +10,8 @@
 #[path = "schedules/explore.rs"]
 mod explore;
 
+#[path = "schedules/boundaries.rs"]
+mod boundaries;
 #[path = "schedules/gate.rs"]
 mod gate;
 #[path = "schedules/labels.rs"]

@@ -170,7 +170,8 @@ impl Clock {
     /// Begins a generation of snapshots. Every operation that has validated its label by then belongs to the
     /// generation, and no operation that validates later; such an operation sees [`Guard::has_snapshots`]. `begin` gets
     /// the generation before any operation can see it. Returns the generation and the active epoch. O(1); waits for
-    /// operations that hold the clock. Calls of this and of [`Clock::end_snapshots`] come one after the other.
+    /// operations that hold the clock. Calls of this, of [`Clock::begin_snapshot_between_epochs`] and of
+    /// [`Clock::end_snapshots`] come one after the other.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`].
@@ -181,6 +182,25 @@ impl Clock {
             }
             // After millions of snapshots, the next epoch must begin first.
             self.wait_durable(self.active())?;
+        }
+    }
+
+    /// As [`Clock::begin_snapshot`], at the end of an epoch: every operation of that epoch belongs to the generation,
+    /// and no operation of the next. Returns the generation and the epoch, once the epoch is durable; requests its end
+    /// at once.
+    ///
+    /// # Errors
+    /// As [`Clock::wait_durable`]; [`MediumError::OutOfEpochs`] in the last epoch. The generation may have begun or
+    /// not, and belongs to nobody.
+    pub fn begin_snapshot_between_epochs(&self, begin: impl FnMut(u64)) -> Result<(u64, Epoch)> {
+        let generation = self.labels.request_snapshot(begin)?;
+        loop {
+            let waited = self.wait_durable(self.active()).and_then(|()| self.labels.failure().refuse_if_ended());
+            let begun = self.labels.requested_snapshot(waited.is_err());
+            waited?;
+            if let Some(epoch) = begun {
+                return Ok((generation, epoch));
+            }
         }
     }
 

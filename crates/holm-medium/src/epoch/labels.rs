@@ -65,6 +65,10 @@ pub(super) struct Labels {
     generation: AtomicU64,
     /// How many snapshots the active epoch has had. Changed under the exclusive hold.
     snapshots: AtomicU64,
+    /// The generation of the snapshot that is to begin with the next epoch; 0 if there is none.
+    requested: AtomicU64,
+    /// The last epoch with whose end such a snapshot began.
+    between: AtomicU64,
     /// The active epoch while `active` reads closed.
     resume: AtomicU64,
     durable: CachePadded<AtomicU64>,
@@ -85,6 +89,8 @@ impl Labels {
             active: CachePadded::new(AtomicU64::new(active)),
             generation: AtomicU64::new(0),
             snapshots: AtomicU64::new(0),
+            requested: AtomicU64::new(0),
+            between: AtomicU64::new(0),
             resume: AtomicU64::new(active),
             durable: CachePadded::new(AtomicU64::new(active - 1)),
             slots: PerThread::new(),
@@ -171,6 +177,44 @@ impl Labels {
         Ok(Some((generation, self.active())))
     }
 
+    /// Asks for a generation of snapshots that begins when the active epoch ends: all operations of that epoch belong
+    /// to it, and none of the next. `begin` gets the generation before any operation can.
+    pub(super) fn request_snapshot(&self, begin: impl FnOnce(u64)) -> Result<u64> {
+        let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.failure.refuse_if_ended()?;
+        let generation = self.generation.load(Ordering::Relaxed) + 1;
+        begin(generation);
+        self.requested.store(generation, Ordering::Relaxed);
+        Ok(generation)
+    }
+
+    /// Returns the epoch with whose end the requested generation has begun. If it has not begun yet, `None`; then
+    /// `withdraw` ends the request.
+    pub(super) fn requested_snapshot(&self, withdraw: bool) -> Option<Epoch> {
+        let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let pending = self.requested.load(Ordering::Relaxed) != 0;
+        if withdraw {
+            self.requested.store(0, Ordering::Relaxed);
+        }
+        (!pending).then(|| self.between.load(Ordering::Relaxed))
+    }
+
+    /// Shows the epoch after `ended`, under the exclusive hold, and begins the snapshot that was requested.
+    fn show_next(&self, ended: Epoch) {
+        let requested = self.requested.load(Ordering::Relaxed);
+        if requested == 0 {
+            return self.show(ended + 1);
+        }
+        self.requested.store(0, Ordering::Relaxed);
+        self.between.store(ended, Ordering::Relaxed);
+        self.snapshots.store(1, Ordering::Relaxed);
+        self.generation.store(requested, Ordering::Release);
+        // One store for both: an operation that validated before belongs to the epoch and to the snapshot, and one that
+        // validates later to neither. The orders are those of `begin_snapshot`.
+        self.active.store(self.now().in_epoch(ended + 1).with_snapshot(requested).0, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
     /// Says that no snapshot is open any more.
     pub(super) fn end_snapshots(&self) {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -242,7 +286,7 @@ impl Labels {
         assert!(self.durable() + 1 == ended, "epoch {ended} is ended while {} is the last durable one", self.durable());
         let _waiting = self.wait_monitor.wait_for(ended);
         let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.show(ended + 1);
+        self.show_next(ended);
         drop(hold);
         self.wait_for_slots(ended, refused);
         ended
