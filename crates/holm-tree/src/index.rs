@@ -4,6 +4,7 @@
 //! it once per operation, once per group in `get_many`, and never between a leaf and its slots.
 
 use crate::audit::Audit;
+use crate::block_difference::ReadDifference;
 use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
 use crate::keys::Keys;
@@ -188,6 +189,8 @@ pub struct Rebuilt {
 
 /// An ordered tree from search keys to payloads, over any medium and any design.
 pub trait Index<K: Keys>: Send + Sync {
+    /// Returns what reads the difference between two epochs from a block; `None` if the design cannot tell.
+    fn block_difference(&self) -> Option<ReadDifference>;
     /// Returns the design's name.
     fn design(&self) -> &'static str;
     /// Returns what the design assumes and offers.
@@ -275,6 +278,12 @@ pub trait Index<K: Keys>: Send + Sync {
     /// # Errors
     /// `Poisoned`.
     fn begin_snapshot(&self) -> Result<(u64, Epoch)>;
+    /// As [`Index::begin_snapshot`], between two epochs: the snapshot has every operation of the epoch that is
+    /// returned, and none of the next. Returns once that epoch is durable.
+    ///
+    /// # Errors
+    /// As [`Clock::begin_snapshot_between_epochs`](holm_medium::Clock::begin_snapshot_between_epochs).
+    fn begin_snapshot_between_epochs(&self) -> Result<(u64, Epoch)>;
     /// Closes a snapshot, and returns the payloads that no snapshot needs any more; the caller frees their records.
     /// Does nothing the second time. O(leaves changed and payloads retained while snapshots are open).
     fn close_snapshot(&self, generation: u64) -> Vec<u64>;

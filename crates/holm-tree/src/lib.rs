@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod block_difference;
 mod collapse;
 mod commit;
 mod conditional;
@@ -51,6 +52,7 @@ mod tree_set;
 mod wait;
 
 pub use audit::Audit;
+pub use block_difference::{BlockDifference, ReadDifference};
 pub use commit::{CommitObserver, CommitRequest, Committed, TreeWrite};
 pub use conditional::{Conditional, Seen};
 pub use design::{Design, Entry};

@@ -6,6 +6,7 @@
 //! could still take back.
 
 use crate::audit::Audit;
+use crate::block_difference::{self, ReadDifference};
 use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
 use crate::descent::Reached;
@@ -399,6 +400,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 }
 
 impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
+    fn block_difference(&self) -> Option<ReadDifference> {
+        block_difference::reader::<D>()
+    }
+
     fn design(&self) -> &'static str {
         D::NAME
     }
@@ -484,6 +489,21 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
 
     fn begin_snapshot(&self) -> Result<(u64, Epoch)> {
         self.pre_images.begin(|begin| self.writer.storage().clock.begin_snapshot(begin))
+    }
+
+    fn begin_snapshot_between_epochs(&self) -> Result<(u64, Epoch)> {
+        let clock = &self.writer.storage().clock;
+        let mut generation = 0;
+        let begun = self.pre_images.begin(|begin| {
+            clock.begin_snapshot_between_epochs(|number| {
+                generation = number;
+                begin(number);
+            })
+        });
+        begun.inspect_err(|_| {
+            // Nothing was retained for it that an older snapshot does not need.
+            self.pre_images.close(generation, || clock.end_snapshots());
+        })
     }
 
     fn close_snapshot(&self, generation: u64) -> Vec<u64> {

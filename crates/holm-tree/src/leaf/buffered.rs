@@ -47,6 +47,7 @@ use super::{
     BlockState, ByVersions, Full, Home, Leaf, LeafRef, Merge, MergeRequest, MergedInto, Pairs, PerEpoch, Prefetch,
     ReadContext, RecoveryPoint, Replaced, SeveralBlocks, Split, SplitRequest, Versioned, WithOverflow, WriteContext,
 };
+use crate::block_difference::BlockDifference;
 use crate::keys::{Keys, Slot};
 use crate::pair::Pair;
 use crate::pair::slots;
@@ -315,6 +316,7 @@ impl<const BLOCKS: usize, F: Form> Versioned for Buffered<BLOCKS, F> {
     /// more is halved.
     const COMMIT_ROOM: usize = SLOTS - Self::SPLIT_FROM;
     const REMOVES_SLOTS: bool = true;
+    const TELLS_CHANGES: bool = true;
 
     /// The first block alone: of the others, a removal may detach one with all its free slots.
     fn room<K: Keys>(&self, _: ReadContext<'_, Self::Volatile, K>, epoch: Epoch) -> usize {
@@ -363,6 +365,10 @@ impl<const BLOCKS: usize, F: Form> Versioned for Buffered<BLOCKS, F> {
 
     fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
         Self::is_as_logged(logged, found, epoch, true)
+    }
+
+    fn changed_in(&self, epoch: Epoch, out: &mut BlockDifference) -> bool {
+        self.difference_of(epoch, out)
     }
 
     fn live_at(&self, epoch: Epoch, out: &mut Pairs) -> bool {

@@ -1,6 +1,7 @@
 //! When a leaf's change is durable.
 
 use super::{Leaf, Pairs, ReadContext, Replaced, Split, SplitRequest, WriteContext};
+use crate::block_difference::BlockDifference;
 use crate::keys::{Keys, Slot};
 use holm_medium::{Epoch, Medium};
 
@@ -13,7 +14,11 @@ pub trait Durability<L: Leaf>: 'static {
     const COMMIT_ROOM: usize;
     /// As [`Versioned::REMOVES_SLOTS`].
     const REMOVES_SLOTS: bool;
+    /// As [`Versioned::TELLS_CHANGES`].
+    const TELLS_CHANGES: bool;
 
+    /// As [`Versioned::changed_in`].
+    fn changed_in(leaf: &L, epoch: Epoch, out: &mut BlockDifference) -> bool;
     /// As [`Versioned::stamp`].
     fn stamp<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>) -> Epoch;
     /// As [`Versioned::agrees`].
@@ -54,6 +59,11 @@ impl<L: Leaf> Durability<L> for PerOperation {
     const PER_EPOCH: bool = false;
     const COMMIT_ROOM: usize = 0;
     const REMOVES_SLOTS: bool = false;
+    const TELLS_CHANGES: bool = false;
+
+    fn changed_in(_: &L, _: Epoch, _: &mut BlockDifference) -> bool {
+        false
+    }
 
     #[inline]
     fn stamp<K: Keys>(_: &L, _: ReadContext<'_, L::Volatile, K>) -> Epoch {
@@ -107,6 +117,16 @@ pub trait Versioned: Leaf {
     /// the design does not take part in commits of several leaves, and has neither [`Versioned::room`] nor
     /// [`Versioned::split_at`].
     const COMMIT_ROOM: usize = 0;
+    /// Whether a block tells what an epoch has changed in it: [`Versioned::changed_in`]. A block that is free, or in no
+    /// leaf, must then have no pairs in its states, and a pair that moves must keep its payload.
+    const TELLS_CHANGES: bool = false;
+
+    /// Adds to `out` what the block's states at the ends of `epoch` and of the epoch before do not have in common,
+    /// while the epoch after `epoch` is active. Returns `false` if the block does not know one of them.
+    fn changed_in(&self, epoch: Epoch, out: &mut BlockDifference) -> bool {
+        let _ = (epoch, out);
+        false
+    }
 
     /// Whether the design removes many pairs of a leaf at once, and its empty leaves vanish without a store. It then
     /// has [`Versioned::remove_slots`] and [`Versioned::take_over`]. From other leaves, ranges are removed pair by
@@ -176,6 +196,11 @@ impl<L: Versioned> Durability<L> for PerEpoch {
     const PER_EPOCH: bool = true;
     const COMMIT_ROOM: usize = L::COMMIT_ROOM;
     const REMOVES_SLOTS: bool = L::REMOVES_SLOTS;
+    const TELLS_CHANGES: bool = L::TELLS_CHANGES;
+
+    fn changed_in(leaf: &L, epoch: Epoch, out: &mut BlockDifference) -> bool {
+        leaf.changed_in(epoch, out)
+    }
 
     #[inline]
     fn stamp<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>) -> Epoch {

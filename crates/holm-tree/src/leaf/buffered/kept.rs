@@ -8,6 +8,7 @@
 use super::tagged::State;
 use super::versions::Versions;
 use super::{Buffered, Form, SLOTS};
+use crate::block_difference::BlockDifference;
 use crate::leaf::Pairs;
 use crate::pair::slots;
 use holm_medium::{Epoch, Word};
@@ -67,6 +68,22 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let state = F::Versions::ended(&self.version_words(), epoch);
         slots(state.map_or(0, |state| state.bits)).for_each(|index| out.push(self.slot(index)));
         state.is_some()
+    }
+
+    /// See [`crate::leaf::Versioned::changed_in`]. While epoch `e + 1` is active, a block has the words of its states
+    /// at the ends of `e` and of `e - 1`, and no slot is stored to that either of them names. A slot that both of them
+    /// name has not changed between. The keyspace belongs to any pair of the two: a block is taken for another one two
+    /// epochs after it has become empty.
+    pub fn difference_of(&self, epoch: Epoch, out: &mut BlockDifference) -> bool {
+        let words = self.version_words();
+        let [Some(now), Some(before)] = [epoch, epoch - 1].map(|epoch| F::Versions::ended(&words, epoch)) else {
+            return false;
+        };
+        out.keyspace = self.home().keyspace;
+        let payload = |index: usize| self.slot(index).payload;
+        out.came.extend(slots(now.bits & !before.bits).map(payload));
+        out.went.extend(slots(before.bits & !now.bits).map(payload));
+        true
     }
 
     /// See [`crate::leaf::Versioned::changes_after`].
