@@ -7,6 +7,7 @@ mod entry;
 
 use crate::error::{Error, Result};
 use crate::expiry::{Millis, StoredValue, ValueFormat};
+use crate::feed::{NamedKeyspace, Names};
 use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
@@ -36,6 +37,14 @@ pub(crate) fn is_reserved(name: &[u8]) -> bool {
     name.first() == Some(&0)
 }
 
+/// Reads a record of the catalog: the number of a keyspace, and what the catalog says of it. `None` if it is about
+/// something else.
+pub(crate) fn keyspace_of(name: &[u8], value: &[u8]) -> Option<(u32, NamedKeyspace)> {
+    let text = std::str::from_utf8(name).ok().filter(|_| !is_reserved(name))?;
+    let entry = Entry::read(name, value).ok()??;
+    Some((entry.number, NamedKeyspace::new(text, entry.options)))
+}
+
 /// The catalog's tree, and the trees by name and number.
 pub(crate) struct Catalog {
     names: Arc<KeyspaceTree>,
@@ -51,6 +60,8 @@ pub(crate) struct Catalog {
 struct Trees {
     by_name: BTreeMap<String, Arc<KeyspaceTree>>,
     by_number: BTreeMap<u32, Arc<KeyspaceTree>>,
+    /// The epochs in which trees of this session were created, by number.
+    created: BTreeMap<u32, Epoch>,
     /// The epoch of the last creation or removal. An answer about names is durable once this epoch is.
     changed: Epoch,
 }
@@ -96,6 +107,15 @@ impl Catalog {
         look(self.trees())
     }
 
+    /// Returns the keyspaces that the catalog named at the end of an epoch, except those that were dropped since. The
+    /// caller keeps the epoch after that one active, and no keyspace is created or dropped meanwhile.
+    pub(crate) fn names_at_end_of(&self, epoch: Epoch) -> Names {
+        let trees = self.read();
+        let is_older = |number: &u32| trees.created.get(number).is_none_or(|created| *created <= epoch);
+        let older = trees.by_number.iter().filter(|(number, _)| is_older(number));
+        older.map(|(number, tree)| (*number, NamedKeyspace::new(&tree.name, tree.options))).collect()
+    }
+
     /// Returns the tree of a number; the catalog's own has one, too.
     pub(crate) fn numbered(&self, number: u32) -> Option<Arc<KeyspaceTree>> {
         if number == CATALOG {
@@ -121,6 +141,7 @@ impl Catalog {
 
     fn add(&self, tree: Arc<KeyspaceTree>, changed: Epoch) {
         let mut trees = self.write();
+        trees.created.insert(tree.root.keyspace(), changed);
         trees.add(tree);
         trees.changed = trees.changed.max(changed);
     }
@@ -128,6 +149,7 @@ impl Catalog {
     fn take_away(&self, tree: &KeyspaceTree, changed: Epoch) {
         let mut trees = self.write();
         trees.by_number.remove(&tree.root.keyspace());
+        trees.created.remove(&tree.root.keyspace());
         trees.by_name.remove(&tree.name);
         trees.changed = trees.changed.max(changed);
     }

@@ -3,6 +3,7 @@
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::expiry::ReadView;
+use crate::feed::Subscribers;
 use crate::intent::IntentSlots;
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
@@ -29,6 +30,8 @@ pub(crate) struct Engine {
     pub(crate) marks: Marks,
     /// Held while an incremental backup is applied.
     pub(crate) increments: Arc<Mutex<()>>,
+    /// The feeds; `None` if the design or the medium cannot tell what an epoch has changed.
+    pub(crate) subscribers: Option<Arc<Subscribers>>,
     /// Dropped last: its drop shrinks and unlocks the files.
     pub(crate) session: Session,
 }

@@ -23,11 +23,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | begin the transaction anew | `Conflict` |
 /// | take another snapshot | `Ended` |
 /// | apply the backup that comes next, or restore a whole one | `WrongBase` |
+/// | take a snapshot and a feed | `Lagged` |
 /// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Overflow`, `Unsupported`, `Geometry`, `Dropped` |
 /// | open for writing | `ReadOnly` |
 /// | make room, then call again | `NoSpace`; after `Capacity`, open with a larger one |
 /// | close another handle | `Locked` |
-/// | open the database anew | `Poisoned`, `NotClean`, `Io` |
+/// | open the database anew | `Closed`, `Poisoned`, `NotClean`, `Io` |
 /// | copy or restore the data | `Corrupt`, `Foreign`, `Version`, `OutOfEpochs` |
 ///
 /// ```
@@ -203,6 +204,22 @@ pub enum Error {
         /// What the backup needs.
         expected: String,
     },
+    /// A feed has fallen behind: what its reader had not taken exceeded the limit of [`Database::feed`]. It has given
+    /// everything up to an epoch, and gives nothing more. A new one is opened with
+    /// [`Database::snapshot_and_feed`](crate::Database::snapshot_and_feed).
+    ///
+    /// [`Database::feed`]: crate::Database::feed
+    #[non_exhaustive]
+    Lagged {
+        /// The last epoch of which the feed has given everything.
+        epoch: u64,
+    },
+    /// The database was closed, and a feed has given everything.
+    #[non_exhaustive]
+    Closed {
+        /// The last epoch.
+        epoch: u64,
+    },
     /// The keyspace of this handle has been dropped.
     Dropped {
         /// Its name.
@@ -306,6 +323,8 @@ impl fmt::Display for Error {
             Error::WrongBase { found, expected } => {
                 write!(f, "the backup does not continue this database: found {found}, expected {expected}")
             }
+            Error::Lagged { epoch } => write!(f, "the feed has fallen behind after epoch {epoch}; open a new one"),
+            Error::Closed { epoch } => write!(f, "the database was closed after epoch {epoch}"),
             Error::Dropped { keyspace } => write!(f, "the keyspace {keyspace:?} has been dropped"),
         }
     }

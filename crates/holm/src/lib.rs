@@ -71,6 +71,7 @@
 //! | [`Batch`] | writes to any keyspaces that take effect at one instant |
 //! | [`Transaction`] | reads and writes of any keyspaces that take effect at one instant |
 //! | expiry | in a keyspace made for it, keys are absent from a time on: [`KeyspaceOptions::expires`] |
+//! | [`Feed`] | the changes of each epoch, once they are durable: for replicas and indexes elsewhere |
 //! | epoch | the unit of durability: the writes of one interval become durable together |
 //! | checkpoint | the moment at which the data files hold everything in the log, and the log shrinks |
 //!
@@ -158,6 +159,7 @@ mod engine;
 mod error;
 mod expiring;
 mod expiry;
+mod feed;
 mod intent;
 mod iter;
 mod keys;
@@ -191,6 +193,7 @@ pub use database::Database;
 pub use durability::{Durability, ImageMode};
 pub use error::{Error, Result};
 pub use expiry::Expiry;
+pub use feed::{Change, Changes, Feed};
 pub use iter::Iter;
 pub use keyspace::Keyspace;
 pub use keyspace_options::KeyspaceOptions;
@@ -199,7 +202,7 @@ pub use read_only::{ReadOnlyDatabase, ReadOnlyKeyspace};
 pub use recovery::{LogTail, RecoveredFrom, Recovery};
 pub use slice::Slice;
 pub use snapshot::{Snapshot, SnapshotKeyspace};
-pub use stats::{EpochStats, LogStats, MemoryStats, SnapshotStats, SpaceStats, Stats, SweepStats};
+pub use stats::{EpochStats, FeedStats, LogStats, MemoryStats, SnapshotStats, SpaceStats, Stats, SweepStats};
 pub use sweeper::Sweep;
 pub use transaction::{ReadTransaction, Receipt, Transaction, TransactionRange};
 

@@ -20,6 +20,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const OFFSET_BITS: u32 = 40;
 
+/// The bits of a payload above the offset.
+pub(crate) const LENGTH_BITS: u32 = u64::BITS - OFFSET_BITS;
+
 /// This bit of the length field means that the length counts pages of 512 words.
 const LONG: u64 = 1 << 23;
 const PAGE_WORDS: u64 = 512;
@@ -205,6 +208,22 @@ pub(crate) fn copy_value_into(image: &Image, payload: u64, view: ReadView, into:
     into.copy_within(start % 8..start % 8 + len, 0);
     into.truncate(len);
     Ok(Some(()))
+}
+
+/// Appends a record's key, and its value if wanted, to a buffer. Returns their lengths in bytes; the value's is 0 if it
+/// is not wanted.
+pub(crate) fn append(image: &Image, payload: u64, value: bool, into: &mut Vec<u8>) -> Option<(u32, u32)> {
+    let words = words(image, payload)?;
+    let header = Header::read(words)?;
+    let value = if value { header.value } else { 0 };
+    let (start, len) = (into.len(), header.key + value);
+    let body = &words[1..][..len.div_ceil(8)];
+    into.resize(start + body.len() * 8, 0);
+    for (bytes, word) in into[start..].as_chunks_mut::<8>().0.iter_mut().zip(body) {
+        *bytes = word.read().to_le_bytes();
+    }
+    into.truncate(start + len);
+    Some((header.key as u32, value as u32))
 }
 
 /// Returns a record's key and value if the checksum holds, else a description of the fault.

@@ -60,11 +60,19 @@ struct Generation {
 
 impl WritableStore {
     fn begin_generation(&self) -> Result<Arc<Generation>> {
-        let (number, epoch) = self.index.begin_snapshot()?;
+        Ok(self.add_generation(self.index.begin_snapshot()?))
+    }
+
+    /// The same at the end of an epoch, whose changes it has and no others.
+    fn begin_generation_between_epochs(&self) -> Result<Arc<Generation>> {
+        Ok(self.add_generation(self.index.begin_snapshot_between_epochs()?))
+    }
+
+    fn add_generation(&self, (number, epoch): (u64, Epoch)) -> Arc<Generation> {
         let generation = Generation { number, epoch, begun: Instant::now(), ended: AtomicBool::new(false) };
         let generation = Arc::new(generation);
         self.snapshots.lock().insert(number, generation.clone());
-        Ok(generation)
+        generation
     }
 
     /// Ends a generation, and frees what no other one needs.
@@ -168,6 +176,15 @@ impl Snapshot {
     /// The keyspaces at its instant, in the order of their names.
     pub(crate) fn trees(&self) -> &[Arc<KeyspaceTree>] {
         &self.0.trees
+    }
+
+    /// Takes a snapshot at the end of an epoch, once that is durable: it has everything of [`Snapshot::epoch`] and
+    /// nothing of the next epoch. `trees` are the keyspaces, and none is created or dropped meanwhile.
+    pub(crate) fn between_epochs(engine: &Arc<Engine>, trees: Vec<Arc<KeyspaceTree>>) -> Result<Self> {
+        let generation = engine.store.begin_generation_between_epochs()?;
+        // As above.
+        let now = engine.store.wall_clock.now();
+        Ok(Snapshot(Arc::new(Inner { engine: engine.clone(), generation, now, trees })))
     }
 
     pub(crate) fn store(&self) -> &Store {

@@ -5,6 +5,7 @@ use crate::backup;
 use crate::catalog::Catalog;
 use crate::engine::{Engine, Session};
 use crate::error::{Error, Result};
+use crate::feed::{FeedObserver, Subscribers};
 use crate::intent::{self, IntentSlots};
 use crate::mark::{self, Marks};
 use crate::options::Builder;
@@ -12,7 +13,7 @@ use crate::recovery::Recovery;
 use crate::store::WritableStore;
 use crate::sweeper::{Sweep, Sweeper};
 use crate::transaction::Turnstile;
-use holm_medium::{Background, Epoch, Persistence};
+use holm_medium::{Background, Epoch, EpochObserver, Persistence};
 use holm_tree::TreeRoot;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,6 +50,7 @@ pub(super) struct Running {
     recovery: Recovery,
     sweep: Sweep,
     session: Session,
+    subscribers: Option<Arc<Subscribers>>,
 }
 
 impl<'a> Named<ToWrite<'a>> {
@@ -69,14 +71,20 @@ impl Completed<'_> {
         let Completed { path, builder, mut store, catalog, orphans, recovery, files, latest } = self;
         let Files { storage, state } = files;
         let per_epoch = store.persistence == Persistence::PerEpoch;
-        let background = Background::start(storage.clone(), state, latest, builder.durability.pace(), per_epoch, None)
+        let subscribers = store.index.block_difference().map(|_| Arc::new(Subscribers::default()));
+        let observer = subscribers.clone().zip(store.index.block_difference()).map(|(subscribers, read)| {
+            let (keys, block_bytes) = (store.keys.clone(), storage.space.block_bytes());
+            Arc::new(FeedObserver::new(subscribers, read, keys, block_bytes)) as Arc<dyn EpochObserver>
+        });
+        let pace = builder.durability.pace();
+        let background = Background::start(storage.clone(), state, latest, pace, per_epoch, observer)
             .map_err(|error| Error::opening(path, builder.create, error))?;
         storage.space.release();
         store.promise(builder.durability);
         store.limit_snapshots_to(builder.snapshot_bytes);
         store.follow_time(builder.time_source.clone());
         let (sweep, session) = (builder.sweep, Session::files(background));
-        Ok(Running { store, catalog, orphans, recovery, sweep, session })
+        Ok(Running { store, catalog, orphans, recovery, sweep, session, subscribers })
     }
 }
 
@@ -84,14 +92,22 @@ impl Named<OverMedium> {
     /// Takes over the caller's epochs. Operations wait for nothing until the caller sees the database.
     pub(super) fn run_over_medium(self) -> Running {
         let Named { store, catalog, orphans, recovery, .. } = self;
-        Running { store, catalog, orphans, recovery, sweep: Sweep::default(), session: Session::Medium }
+        Running {
+            store,
+            catalog,
+            orphans,
+            recovery,
+            sweep: Sweep::default(),
+            session: Session::Medium,
+            subscribers: None,
+        }
     }
 }
 
 impl Running {
     /// Frees the trees without a name, and creates the default keyspace. All that recovery found is durable by now.
     pub(super) fn tidy_catalog(self) -> Result<Engine> {
-        let Running { store, catalog, orphans, recovery, sweep, session } = self;
+        let Running { store, catalog, orphans, recovery, sweep, session, subscribers } = self;
         catalog.tidy(&store, &orphans)?;
         let marks = Marks::opened_at(mark::read(&store, &catalog)?);
         Ok(Engine {
@@ -103,6 +119,7 @@ impl Running {
             turnstile: Turnstile::default(),
             marks,
             increments: Arc::default(),
+            subscribers,
             session,
         })
     }

@@ -19,6 +19,7 @@ mod expiring_copies;
 mod expiry;
 mod expiry_model;
 mod families;
+mod feeds;
 mod files;
 mod full;
 mod gaps;

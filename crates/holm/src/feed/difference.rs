@@ -1,0 +1,277 @@
+//! The difference between the ends of two consecutive epochs, read off the blocks that the later one has dirtied.
+//!
+//! A payload leads to one record for as long as any of the two states names it. So it says by itself whether a pair
+//! has come, gone or moved: one that came to a block and went from another one has only moved, in a split or a merge.
+//! What remains is read from the records. A key that both came and went has a new value.
+
+use super::changes::{Changes, Entry, Inner};
+use super::key_table::KeyTable;
+use super::names::Names;
+use crate::catalog::{CATALOG, keyspace_of};
+use crate::error::Error;
+use crate::keys::Records;
+use crate::mark::MARK;
+use crate::record;
+use holm_medium::{Area, BLOCK, Epoch, parts};
+use holm_search::prefetch_lines;
+use holm_tree::{BlockDifference, ReadDifference};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How many records are prefetched before they are read.
+const AHEAD: usize = 12;
+
+/// How many words of a record are prefetched, and how many for its key alone.
+const MOST_WORDS: usize = 64;
+const KEY_WORDS: usize = 8;
+
+/// Why the changes of an epoch are not known.
+pub(super) enum Unknown {
+    /// They are more than any feed takes.
+    TooMany,
+    /// A record or block is damaged, which only a fault of the memory or the disk can cause.
+    Damaged(Error),
+}
+
+/// A payload that came or went, and its keyspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Moved {
+    /// The payload with its offset in the upper bits, so that records are read in the order in which they lie.
+    place: u64,
+    keyspace: u32,
+}
+
+impl Moved {
+    fn new(payload: u64, keyspace: u32) -> Self {
+        Moved { place: payload.rotate_left(record::LENGTH_BITS), keyspace }
+    }
+
+    fn payload(self) -> u64 {
+        self.place.rotate_right(record::LENGTH_BITS)
+    }
+}
+
+/// Reads the changes of epochs, one after the other.
+pub(super) struct Difference {
+    read: ReadDifference,
+    keys: Records,
+    block_bytes: u64,
+    /// The last epoch that was read, and the keyspaces at its end.
+    names: Option<(Epoch, Names)>,
+    came: Vec<Moved>,
+    went: Vec<Moved>,
+}
+
+/// The changes of an epoch while they are gathered.
+struct Gathered<'a> {
+    keys: &'a Records,
+    names: &'a Names,
+    /// The most bytes of memory.
+    most: u64,
+    changes: Inner,
+    /// The last keyspace, and its index in the changes.
+    last: Option<(u32, Option<u32>)>,
+    /// The keyspaces so far, by number.
+    indices: HashMap<u32, u32>,
+}
+
+/// Removes what is in both lists, which are sorted.
+fn cancel(came: &mut Vec<Moved>, went: &mut Vec<Moved>) {
+    if came.is_empty() || went.is_empty() {
+        return;
+    }
+    const GONE: u64 = 0; // No payload is zero.
+    let mut at = 0;
+    came.retain(|came| {
+        while went.get(at).is_some_and(|went| went.place < came.place) {
+            at += 1;
+        }
+        let moved = went.get_mut(at).filter(|went| went.place == came.place);
+        moved.map(|went| went.place = GONE).is_none()
+    });
+    went.retain(|went| went.place != GONE);
+}
+
+impl Difference {
+    pub(super) fn new(read: ReadDifference, keys: Records, block_bytes: u64) -> Self {
+        Difference { read, keys, block_bytes, names: None, came: Vec::new(), went: Vec::new() }
+    }
+
+    /// Whether the keyspaces before this epoch are known.
+    pub(super) fn follows(&self, epoch: Epoch) -> bool {
+        self.names.as_ref().is_some_and(|(upto, _)| upto + 1 == epoch)
+    }
+
+    /// Continues after an epoch, at whose end there were these keyspaces.
+    pub(super) fn continue_after(&mut self, epoch: Epoch, names: Names) {
+        self.names = Some((epoch, names));
+    }
+
+    /// Forgets the keyspaces, and gives the memory of the lists back.
+    pub(super) fn forget(&mut self) {
+        self.names = None;
+        (self.came, self.went) = (Vec::new(), Vec::new());
+    }
+
+    /// Returns the changes of an epoch, if it had any. The next epoch is active, and stays so. O(changed blocks and
+    /// records).
+    pub(super) fn of(
+        &mut self,
+        epoch: Epoch,
+        lines: &mut dyn Iterator<Item = (u64, u64)>,
+        most: u64,
+    ) -> Result<Option<Changes>, Unknown> {
+        self.gather(epoch, lines)?;
+        let Difference { keys, came, went, names: Some((upto, names)), .. } = self else {
+            return Err(Unknown::TooMany);
+        };
+        *upto = epoch;
+        let is_of_catalog = |moved: &Moved| moved.keyspace == CATALOG;
+        let mut changes = Inner { epoch, ..Inner::default() };
+        let [old, new] = [&*went, &*came].map(|all| all.iter().copied().filter(is_of_catalog).collect::<Vec<_>>());
+        if !old.is_empty() || !new.is_empty() {
+            rename(keys, names, [&old, &new], &mut changes)?;
+            came.retain(|moved| !is_of_catalog(moved));
+            went.retain(|moved| !is_of_catalog(moved));
+        }
+        let gathered = Gathered { keys, names, most, changes, last: None, indices: HashMap::new() };
+        let changes = gathered.read(came, went)?;
+        Ok((!changes.is_empty()).then(|| changes.share()))
+    }
+
+    /// Lists what came and went in all blocks that the epoch has dirtied.
+    fn gather(&mut self, epoch: Epoch, lines: &mut dyn Iterator<Item = (u64, u64)>) -> Result<(), Unknown> {
+        self.came.clear();
+        self.went.clear();
+        let mut block = BlockDifference::default();
+        let mut next = BLOCK.div_ceil(self.block_bytes);
+        for (loc, bytes) in lines {
+            let (area, offset) = parts(loc);
+            if area != Area::Leaves {
+                continue;
+            }
+            let end = (offset + bytes).div_ceil(self.block_bytes);
+            for number in next.max(offset / self.block_bytes)..end {
+                if !(self.read)(&self.keys.image, number as u32, epoch, &mut block) {
+                    return Err(damaged(number * self.block_bytes, "a leaf's versions", "none of an epoch", "one"));
+                }
+                let moved = |payload: &u64| Moved::new(*payload, block.keyspace);
+                self.came.extend(block.came.iter().map(moved));
+                self.went.extend(block.went.iter().map(moved));
+            }
+            next = next.max(end);
+        }
+        self.came.sort_unstable();
+        self.went.sort_unstable();
+        cancel(&mut self.came, &mut self.went);
+        Ok(())
+    }
+}
+
+fn damaged(offset: u64, what: &'static str, found: &str, expected: &str) -> Unknown {
+    let (found, expected) = (found.into(), expected.into());
+    Unknown::Damaged(Error::Corrupt { path: "leaves".into(), offset, what, found, expected })
+}
+
+fn no_record(payload: u64) -> Unknown {
+    let (offset, (found, expected)) = (record::extent(payload).0, ("none".into(), "the one that its leaf had".into()));
+    Unknown::Damaged(Error::Corrupt { path: "records".into(), offset, what: "a record", found, expected })
+}
+
+/// Takes the changes of the catalog over into the names.
+fn rename(keys: &Records, names: &mut Names, [old, new]: [&[Moved]; 2], changes: &mut Inner) -> Result<(), Unknown> {
+    let entry = |moved: &Moved| {
+        let payload = moved.payload();
+        record::read(&keys.image, payload).map_err(|_| no_record(payload))
+    };
+    let mut gone = HashMap::new();
+    for moved in old {
+        let (name, value) = entry(moved)?;
+        gone.extend(keyspace_of(&name, &value));
+    }
+    for moved in new {
+        let (name, value) = entry(moved)?;
+        if name == MARK {
+            changes.mark = value.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        }
+        let Some((number, keyspace)) = keyspace_of(&name, &value) else { continue };
+        // An entry may also change for a keyspace that stays.
+        if gone.remove(&number).is_none() {
+            changes.created.push(keyspace.clone());
+        }
+        names.insert(number, keyspace);
+    }
+    for (number, keyspace) in gone {
+        names.remove(&number);
+        changes.dropped.push(keyspace.name);
+    }
+    Ok(())
+}
+
+impl Gathered<'_> {
+    /// Reads what came and then the keys of what went.
+    fn read(mut self, came: &[Moved], went: &[Moved]) -> Result<Inner, Unknown> {
+        for (at, moved) in came.iter().enumerate() {
+            self.prefetch(came, at, usize::MAX);
+            if let Some((keyspace, prefix)) = self.keyspace(moved.keyspace) {
+                let (key, value) = self.append(moved.payload(), true)?;
+                let start = self.changes.bytes.len() - (key + value) as usize;
+                let prefix = (prefix as u32).min(value);
+                self.changes.put.push(Entry { start, key, prefix, value: value - prefix, keyspace });
+            }
+        }
+        let mut keys = None;
+        for (at, moved) in went.iter().enumerate() {
+            self.prefetch(went, at, KEY_WORDS);
+            // What went of a keyspace that went is told as one drop.
+            if let Some((keyspace, _)) = self.keyspace(moved.keyspace) {
+                let (key, _) = self.append(moved.payload(), false)?;
+                let start = self.changes.bytes.len() - key as usize;
+                let entry = Entry { start, key, prefix: 0, value: 0, keyspace };
+                let keys = keys.get_or_insert_with(|| KeyTable::of(&self.changes));
+                if keys.contains(&self.changes, &entry) {
+                    self.changes.bytes.truncate(start);
+                } else {
+                    self.changes.removed.push(entry);
+                }
+            }
+        }
+        self.check_size(0)?;
+        Ok(self.changes)
+    }
+
+    /// Prefetches the first words of a record that is read soon.
+    fn prefetch(&self, all: &[Moved], at: usize, most: usize) {
+        if let Some(words) = all.get(at + AHEAD).and_then(|moved| record::words(&self.keys.image, moved.payload())) {
+            prefetch_lines(&words[..words.len().min(most).min(MOST_WORDS)]);
+        }
+    }
+
+    /// Returns the index of a keyspace's name, and the bytes before each value; `None` if the catalog does not name it.
+    fn keyspace(&mut self, number: u32) -> Option<(u32, usize)> {
+        let named = self.names.get(&number)?;
+        let index = match self.last {
+            Some((last, index)) if last == number => index?,
+            _ => {
+                let names = &mut self.changes.names;
+                *self.indices.entry(number).or_insert_with(|| {
+                    names.push(Arc::clone(&named.name));
+                    names.len() as u32 - 1
+                })
+            }
+        };
+        self.last = Some((number, Some(index)));
+        Some((index, named.value_prefix()))
+    }
+
+    fn check_size(&self, more: u64) -> Result<(), Unknown> {
+        if self.changes.memory() + more > self.most { Err(Unknown::TooMany) } else { Ok(()) }
+    }
+
+    /// Appends a record's key, and its value if wanted, to the bytes. Returns their lengths.
+    fn append(&mut self, payload: u64, value: bool) -> Result<(u32, u32), Unknown> {
+        self.check_size(if value { u64::from(record::extent(payload).1) * 8 } else { 0 })?;
+        let lengths = record::append(&self.keys.image, payload, value, &mut self.changes.bytes);
+        lengths.ok_or_else(|| no_record(payload))
+    }
+}
