@@ -14,6 +14,8 @@ mod designs;
 mod ends;
 #[path = "store/faults.rs"]
 mod faults;
+#[path = "store/feeds.rs"]
+mod feeds;
 #[path = "store/full.rs"]
 mod full;
 #[path = "store/history.rs"]

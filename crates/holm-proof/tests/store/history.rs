@@ -204,7 +204,7 @@ fn difference(whole: &Contents, found: &Contents) -> String {
     format!("of the whole history's {} pairs {missing} are not there, and {odd} found are not its", whole.len())
 }
 
-fn apply(contents: &mut Contents, step: &[Change]) {
+pub(crate) fn apply(contents: &mut Contents, step: &[Change]) {
     for (space, key, value) in step {
         match value {
             Some(value) => contents.insert((*space, key.clone()), value.clone()),
