@@ -46,6 +46,9 @@ pub(crate) enum Verb {
     /// Store the records of a file or of standard input
     #[command(after_help = LOAD)]
     Load(Load),
+    /// Store records as `load` does, and print each change once it is durable
+    #[command(after_help = WATCH)]
+    Watch(Load),
     /// Print the value of a key
     #[command(after_help = GET)]
     Get(Get),
@@ -173,7 +176,16 @@ Examples:
   zcat dump.jsonl.gz | holm load sea.holm --format jsonl --skip-bad
   holm load words.holm paths.tsv --raw";
 
-/// Arguments of `load`.
+const WATCH: &str = "\
+Prints a line for each change, once no crash can take it back: epoch, put or del, keyspace, key, value; or epoch, \
+create or drop, keyspace. Fields are separated by tabs and escaped as in tsv. The changes of an epoch come together, \
+and each key at most once.
+
+Examples:
+  tail -f readings.tsv | holm watch sea.holm --durability buffered:100ms > stored.tsv
+  holm watch sea.holm reefs.csv --keyspace reefs | cut -f 4";
+
+/// Arguments of `load` and `watch`.
 #[derive(Debug, Args)]
 pub(crate) struct Load {
     #[command(flatten)]

@@ -30,6 +30,17 @@ const GROUP_RECORDS: usize = 512;
 const GROUP_BYTES: usize = 1 << 20;
 
 pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
+    let begun = Instant::now();
+    let tally = load_beside(args, |_, load| load())?;
+    output::print(tally.summary(begun.elapsed().as_secs_f64()))?;
+    Ok(Exit::Found)
+}
+
+/// Opens the input and the database, and loads. `beside` gets the database and runs the load, which ends with a sync.
+pub(crate) fn load_beside(
+    args: &Load,
+    beside: impl FnOnce(&Database, &mut dyn FnMut() -> anyhow::Result<()>) -> anyhow::Result<()>,
+) -> anyhow::Result<Tally> {
     let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
     // Opened before the database: a misspelt file name must not create a database.
     let source = Source::open(file)?;
@@ -44,18 +55,19 @@ pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
     let input = BufReader::with_capacity(READ_BYTES, progress.watch(source.input));
     let mut records: Box<dyn Records + '_> =
         if args.raw { Box::new(Tsv::raw(input, LIMITS)) } else { format.records(input, LIMITS) };
-    let begun = Instant::now();
     let database = opened::writable(&args.target.database, &args.writing, true)?;
-    let tally = opened::closing(database, |database| {
+    opened::closing(database, |database| {
         let mut tally = Tally::default();
-        let loaded = load(args, &source.name, records.as_mut(), database, &mut tally);
-        progress.finish();
-        // Also after a failure: the error will state that the records before it are stored.
-        let synced = database.sync().context("cannot make the records durable");
-        ended(loaded, synced, tally.stored).map(|()| tally)
-    })?;
-    output::print(tally.summary(begun.elapsed().as_secs_f64()))?;
-    Ok(Exit::Found)
+        let mut loaded = || {
+            let loaded = load(args, &source.name, records.as_mut(), database, &mut tally);
+            progress.finish();
+            // Also after a failure: the error will state that the records before it are stored.
+            let synced = database.sync().context("cannot make the records durable");
+            ended(loaded, synced, tally.stored)
+        };
+        beside(database, &mut loaded)?;
+        Ok(tally)
+    })
 }
 
 /// Returns the result of a load. An error states how many records are stored, and whether they are durable.
@@ -94,14 +106,14 @@ impl Source {
 
 /// Counts of stored records and bad lines.
 #[derive(Debug, Default)]
-struct Tally {
+pub(crate) struct Tally {
     stored: u64,
     skipped: u64,
     first_skipped: Option<(u64, Fault)>,
 }
 
 impl Tally {
-    fn summary(&self, seconds: f64) -> String {
+    pub(crate) fn summary(&self, seconds: f64) -> String {
         let rate = self.stored as f64 / seconds.max(1e-9);
         let records = counted(self.stored, "record");
         let mut text = format!("{records} in {seconds:.2} s, {rate:.0} per second\n");

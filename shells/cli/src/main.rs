@@ -30,6 +30,7 @@ mod restore;
 mod scan;
 mod stat;
 mod verify;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let verb = args::Arguments::parse().verb;
     let done = match &verb {
         args::Verb::Load(args) => load::run(args),
+        args::Verb::Watch(args) => watch::run(args),
         args::Verb::Get(args) => get::run(args),
         args::Verb::Put(args) => put::run(args),
         args::Verb::Del(args) => del::run(args),

@@ -9,3 +9,4 @@ mod output;
 mod reading;
 mod records;
 mod support;
+mod watch;
