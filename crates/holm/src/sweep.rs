@@ -15,12 +15,22 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::record::{self, NoRecord};
 use crate::store::{Store, WritableStore};
-use holm_tree::{Keys, LeafCursor, SeekTarget, Seen, Slot, back_off};
+use holm_tree::{Keys, LeafCursor, LeafVersion, SeekTarget, Seen, Slot, back_off};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// How often a key whose leaf keeps changing is tried. The next pass finds it again.
 const MOST_ATTEMPTS: u32 = 64;
+
+/// A key's value, when a pass looks at it.
+enum Found {
+    /// A writer is changing the leaf.
+    Changing,
+    /// It is absent, or has not expired.
+    Nothing,
+    /// It has expired. The leaf that it is in.
+    In(LeafVersion),
+}
 
 /// What passes have done so far.
 #[derive(Default)]
@@ -129,32 +139,44 @@ impl Store {
 impl WritableStore {
     /// Removes a key if its value has expired by a time. Returns whether it was removed.
     fn remove_expired(&self, tree: &KeyspaceTree, key: &[u8], by: Millis) -> Result<bool> {
-        let (image, mut turn) = (self.storage.image(), 0);
+        let mut turn = 0;
         for _ in 0..MOST_ATTEMPTS {
-            let lookup = self.index.get(&tree.root, SearchKey::new(key));
-            let Some(payload) = lookup.payload else { return Ok(false) };
-            // A damaged deadline must not take a value along.
-            let look = || record::verify(image, payload).map(|()| record::deadline(image, payload));
-            let Some(found) = self.copied(tree, Some(lookup.leaf_version), look)? else { continue };
-            match found {
-                Ok(Ok(deadline)) if deadline.is_over(by) => {}
-                Ok(Ok(_) | Err(NoRecord)) => return Ok(false),
-                Err(fault) => {
-                    log::warn!("holm: {}: {fault}: an expired record stays", self.path.display());
-                    return Ok(false);
-                }
+            match self.find_expired(tree, key, by)? {
+                Found::Changing => {}
+                Found::Nothing => return Ok(false),
+                Found::In(leaf) if self.remove_found(tree, key, leaf)? => return Ok(true),
+                Found::In(_) => back_off(&mut turn),
             }
-            let mut operation = Operation::begin(self)?;
-            tree.check_not_dropped()?;
-            let seen = Seen { leaf: lookup.leaf_version, others: &[] };
-            let removed = operation.remove_seen(tree, key, seen)?;
-            operation.finish_later();
-            if removed {
-                return Ok(true);
-            }
-            back_off(&mut turn);
         }
         Ok(false)
+    }
+
+    /// Looks for a value that has expired by a time.
+    fn find_expired(&self, tree: &KeyspaceTree, key: &[u8], by: Millis) -> Result<Found> {
+        let image = self.storage.image();
+        let lookup = self.index.get(&tree.root, SearchKey::new(key));
+        let Some(payload) = lookup.payload else { return Ok(Found::Nothing) };
+        // A damaged deadline must not take a value along.
+        let look = || record::verify(image, payload).map(|()| record::deadline(image, payload));
+        let Some(deadline) = self.copied(tree, Some(lookup.leaf_version), look)? else { return Ok(Found::Changing) };
+        match deadline {
+            Ok(Ok(deadline)) if deadline.is_over(by) => Ok(Found::In(lookup.leaf_version)),
+            Ok(Ok(_) | Err(NoRecord)) => Ok(Found::Nothing),
+            Err(fault) => {
+                log::warn!("holm: {}: {fault}: an expired record stays", self.path.display());
+                Ok(Found::Nothing)
+            }
+        }
+    }
+
+    /// Removes a key whose value was found to have expired, unless its leaf has changed since: the key may have another
+    /// value by now. Returns whether it was removed.
+    fn remove_found(&self, tree: &KeyspaceTree, key: &[u8], leaf: LeafVersion) -> Result<bool> {
+        let mut operation = Operation::begin(self)?;
+        tree.check_not_dropped()?;
+        let removed = operation.remove_seen(tree, key, Seen { leaf, others: &[] })?;
+        operation.finish_later();
+        Ok(removed)
     }
 }
 
@@ -172,4 +194,32 @@ pub(crate) fn expired_keys(store: &Store, tree: &KeyspaceTree, by: Millis, limit
     }
     all.truncate(limit);
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Database, KeyspaceOptions};
+    use std::time::Duration;
+
+    /// Between the look at a key that has expired and its removal, another thread stores a value.
+    #[test]
+    fn what_is_stored_after_the_look_is_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path()).unwrap();
+        let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true)).unwrap();
+        let (store, tree) = (tides.store(), tides.tree());
+        let found = || match store.find_expired(tree, b"north", store.wall_clock.now()).unwrap() {
+            Found::In(leaf) => leaf,
+            Found::Changing | Found::Nothing => panic!("it has expired, and nobody changes it"),
+        };
+        tides.insert_for("north", "high", Duration::ZERO).unwrap();
+        let leaf = found();
+        tides.insert("north", "low").unwrap();
+        assert!(!store.remove_found(tree, b"north", leaf).unwrap());
+        assert_eq!(tides.get("north").unwrap().as_deref(), Some(&b"low"[..]));
+        tides.insert_for("north", "high", Duration::ZERO).unwrap();
+        assert!(store.remove_found(tree, b"north", found()).unwrap());
+        assert_eq!(tides.len().unwrap(), 0);
+    }
 }

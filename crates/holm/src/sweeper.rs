@@ -243,6 +243,7 @@ fn next_length(length: Duration, longest: Duration, swept: Swept) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Database, KeyspaceOptions};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -271,5 +272,17 @@ mod tests {
         let working = Duration::from_millis(3);
         assert_eq!(due_pause(MINUTE, 600, 0, (MINUTE, working)), Some(Duration::from_millis(12)));
         assert_eq!(due_pause(Duration::ZERO, 600, 300, (MINUTE, working)), Some(Duration::from_millis(12)));
+    }
+
+    /// The thread has ended, and has let go of the trees, when the last handle is gone.
+    #[test]
+    fn the_thread_ends_with_the_engine() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::builder().sweep(Sweep::Every(Duration::MAX)).open(folder.path()).unwrap();
+        let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true)).unwrap();
+        assert!(lock(&db.engine.sweeper.thread).is_some());
+        let store = Arc::downgrade(&db.engine.store);
+        drop((db, tides));
+        assert!(store.upgrade().is_none(), "the sweeper still has the store");
     }
 }

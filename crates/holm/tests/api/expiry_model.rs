@@ -6,7 +6,7 @@ use crate::hands::{Hands, time};
 use crate::tools::{Chance, assert_sound, builder, folder};
 use crate::twin::walk;
 use holm::{Database, Durability, Expiry, Keyspace, KeyspaceOptions, Snapshot, Sweep};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::path::Path;
 use std::time::Duration;
@@ -189,12 +189,14 @@ impl Model {
         let mut batch = self.db().batch();
         let transaction = self.db().begin();
         let in_batch = chance.one_in(2);
-        let mut after = self.map.clone();
+        let (mut after, mut written) = (self.map.clone(), BTreeSet::new());
         let space = self.space().clone();
         for _ in 0..chance.below(12) {
-            let (key, value, lifetime) = (family.key(chance), chance.bytes(9), chance.below(200) as u64);
+            let (key, value, lifetime) = (family.key(chance), chance.bytes(9), 50 * chance.below(4) as u64);
             let duration = Duration::from_millis(lifetime);
-            match (chance.below(3), in_batch) {
+            written.insert(key.clone());
+            let kind = chance.below(3);
+            match (kind, in_batch) {
                 (0, true) => batch = batch.insert(&space, &key, &value),
                 (0, false) => transaction.insert(&space, &key, &value).expect("room"),
                 (1, true) => batch = batch.insert_for(&space, &key, &value, duration),
@@ -207,6 +209,7 @@ impl Model {
                 continue;
             }
             let found = transaction.get(&space, &key).expect("alone").map(Vec::from);
+            assert_eq!(found.is_some(), kind == 0 || kind == 1 && lifetime > 0, "its own write");
             match found {
                 Some(found) => assert_eq!(found, value),
                 None => {
@@ -228,16 +231,17 @@ impl Model {
             assert_eq!(back, wanted, "a transaction's scan from the back");
             transaction.commit().expect("alone");
         }
-        self.learn(&space);
+        self.learn(&space, &written);
     }
 
-    /// Takes over what a commit has stored: its pairs and their deadlines, as the database says.
-    fn learn(&mut self, space: &Keyspace) {
+    /// Takes over what a commit has stored: the pairs and deadlines of the keys that it has written, as the database
+    /// says.
+    fn learn(&mut self, space: &Keyspace, written: &BTreeSet<Vec<u8>>) {
         let now = self.now();
         let pairs: Pairs =
             space.iter().map(|pair| pair.expect("sound")).map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
-        self.map.retain(|key, _| pairs.contains_key(key));
-        for (key, value) in pairs {
+        self.map.retain(|key, _| !written.contains(key));
+        for (key, value) in pairs.into_iter().filter(|(key, _)| written.contains(key)) {
             let deadline = match space.expiry(&key).expect("sound").expect("it was there") {
                 Expiry::Never => NEVER,
                 Expiry::At(at) => at.duration_since(time(0)).expect("after 1970").as_millis() as u64,
