@@ -131,7 +131,7 @@ impl Keyspace {
     /// let db = Database::builder().sweep(Sweep::Manual).open(&path)?;
     /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
     /// let now = SystemTime::now();
-    /// tides.insert_until("north", "high", now)?;
+    /// tides.insert_until("north", "high", now - Duration::from_secs(1))?;
     /// tides.insert_until("south", "high", now + Duration::from_secs(3600))?;
     /// assert_eq!(tides.expired(now, 100)?, [&b"north"[..]]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
