@@ -161,7 +161,7 @@ impl Database {
     /// caller's thread and without pauses; [`Sweep::Every`](crate::Sweep::Every) does the same in the background.
     ///
     /// Unlike the background's, these removals change a restored copy, to which no incremental backup can be applied
-    /// then ([`Database::apply`]). Durable as far as [`Durability`] promises for the next write: losing one is harmless.
+    /// then ([`Database::apply`]). The call waits for no durability: a removal that is lost is repeated.
     ///
     /// # Errors
     /// [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace): some of the records are removed.
