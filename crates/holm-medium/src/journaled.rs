@@ -7,10 +7,10 @@
 //! *Private*: the image is anonymous memory, and only the log and the checkpoint write to the files. Every design is
 //! crash-consistent on it. Data must fit into memory, and the death of the process costs what the loss of power costs.
 //!
-//! `data_files.rs` is the medium itself, and how it grows. `open.rs` and `recover.rs` decide what a crash has left, with
-//! `map.rs`, `reserve.rs`, `logged.rs` and `checksum.rs`; `opened.rs`, `recovery.rs` and `opened_state.rs` are what
-//! they hand on. `state.rs` is what the threads share and `background.rs` runs them: `group_commit.rs` writes the log,
-//! `preallocate.rs` grows the files, `due.rs` takes checkpoints (`checkpoint.rs`) by the sizes of `log_size.rs`.
+//! `data_files.rs` is the medium itself, and how it grows. `open.rs` and `recover.rs` decide what a crash has left,
+//! with `map.rs`, `reserve.rs`, `logged.rs` and `checksum.rs`; `opened.rs`, `recovery.rs` and `opened_state.rs` are
+//! what they hand on. `state.rs` is what the threads share and `background.rs` runs them: `group_commit.rs` writes the
+//! log, `preallocate.rs` grows the files, `due.rs` takes checkpoints (`checkpoint.rs`) by the sizes of `log_size.rs`.
 //! `close.rs` ends it all.
 
 #![forbid(unsafe_code)]

@@ -111,7 +111,8 @@ impl Database {
     }
 
     /// Returns the keyspace of that name, and creates it if it is absent. A name has 1 to 255 bytes, and does not begin
-    /// with a zero byte. The keyspace `default` always exists. In [`Strict`](Durability::Strict), the keyspace exists durably when this returns.
+    /// with a zero byte. The keyspace `default` always exists. In [`Strict`](Durability::Strict), the keyspace exists
+    /// durably when this returns.
     ///
     /// # Errors
     /// - [`Invalid`](crate::Error::Invalid): the name is empty, has more than 255 bytes, or begins with a zero byte.

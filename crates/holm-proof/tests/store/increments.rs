@@ -1,5 +1,5 @@
-//! Incremental backups that are applied to a copy: whatever fails, and whenever power does, the copy is at one backup or
-//! at the next, and an opening completes what was begun.
+//! Incremental backups that are applied to a copy: whatever fails, and whenever power does, the copy is at one backup
+//! or at the next, and an opening completes what was begun.
 
 use crate::history::{Contents, Mode, contents};
 use holm::{Database, Durability, Error};

@@ -56,7 +56,8 @@ impl Base {
     /// States that what was written so far is the state of a stream. Durable, with all of it, when it returns.
     pub(super) fn reach(engine: &Engine, header: &Header) -> Result<()> {
         let mut operation = Operation::begin(&engine.store)?;
-        // No write before has a later epoch, and this one's is over when it is durable: every later write is told apart.
+        // No write before has a later epoch, and this one's is over when it is durable: every later write is told
+        // apart.
         let base = Base { uuid: header.uuid, epoch: header.epoch, own: operation.epoch() };
         let payload = operation.write_record(BASE, StoredValue::verbatim(&base.encode()), &mut Vec::new())?;
         operation.put(engine.catalog.own(), BASE, payload)?;
