@@ -21,8 +21,8 @@ const PAIRS: u64 = 4 * CAPACITY;
 const LOW: u64 = CAPACITY - 2;
 const HIGH: u64 = 3 * CAPACITY + 3;
 
-/// A key of the second leaf that others put.
-const PUT: u64 = CAPACITY + 5;
+/// A key that others put: of the third leaf, which is in the last part of the removal.
+const PUT: u64 = 2 * CAPACITY + 5;
 
 /// The payload of what others put.
 const PAYLOAD: u64 = 1 << 40;
@@ -121,9 +121,32 @@ impl Range {
     }
 }
 
+impl Range {
+    fn create(bug: Bug) -> Self {
+        let (returned, freed) = (AtomicBool::new(false), Mutex::default());
+        Range { bare: Bare::create(PAIRS), bug, returned, freed }
+    }
+}
+
+/// Puts into leaves that the removal empties and gives up: each is there, or was removed.
+fn beside_puts() {
+    let range = Range::create(Bug::None);
+    let keys = || (LOW + 2..HIGH).step_by(CAPACITY as usize / 2);
+    thread::scope(|scope| {
+        scope.spawn(|| range.remove(LOW, HIGH));
+        scope.spawn(|| keys().for_each(|key| range.put(key)));
+    });
+    let freed = range.freed.lock().expect("no panic under it");
+    for key in keys() {
+        let is_freed = freed.contains(&(PAYLOAD + key));
+        assert_eq!(range.get(key).is_none(), is_freed, "{key} is there, or was removed");
+    }
+    drop(freed);
+    assert_eq!(range.bare.tree_set.audit(&range.bare.root).faults, Vec::<String>::new());
+}
+
 fn beside_others(bug: Bug) {
-    let range =
-        Range { bare: Bare::create(PAIRS), bug, returned: AtomicBool::new(false), freed: Mutex::new(BTreeSet::new()) };
+    let range = Range::create(bug);
     let stays = AtomicU64::new(0);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -165,6 +188,11 @@ fn a_range_is_removed_beside_others() {
 }
 
 #[test]
+fn no_put_is_lost_with_a_leaf_that_is_given_up() {
+    explore(1_000, beside_puts);
+}
+
+#[test]
 fn a_removal_that_returns_early_is_caught() {
     caught(4_000, "a put after the removal is lost", || beside_others(Bug::ReturnsEarly));
 }
@@ -172,12 +200,7 @@ fn a_removal_that_returns_early_is_caught() {
 #[test]
 fn a_removal_of_the_upper_half_first_is_caught() {
     caught(4_000, "the range goes from its low end on", || {
-        let range = Range {
-            bare: Bare::create(PAIRS),
-            bug: Bug::UpperHalfFirst,
-            returned: AtomicBool::new(false),
-            freed: Mutex::new(BTreeSet::new()),
-        };
+        let range = Range::create(Bug::UpperHalfFirst);
         thread::scope(|scope| {
             scope.spawn(|| {
                 range.remove((LOW + HIGH) / 2, HIGH);

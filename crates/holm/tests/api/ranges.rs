@@ -168,6 +168,53 @@ fn leaves_that_a_snapshot_kept_are_given_up_later() {
     }
 }
 
+/// After an opening, leaves may lie side by side of which each leaves out more bytes than their common range shares.
+/// None of them can take that range over, so a fresh leaf does.
+#[test]
+fn emptied_leaves_of_other_prefixes_give_way_to_a_fresh_one() {
+    // The neighbours take the range over, too, unless they are nearly full.
+    (140..148).for_each(|end| empty_between(196 - end, end));
+}
+
+fn empty_between(start: u8, end: u8) {
+    let folder = folder();
+    let key = |group: u8, member: u8| vec![group, member, 7, 7];
+    let keys =
+        |step: usize| (0..8u8).flat_map(move |group| (0..200u8).step_by(step).map(move |member| (group, member)));
+    let db = relaxed(folder.path());
+    let space = db.keyspace("s").expect("a name");
+    // Splits within a group give leaves whose heads leave out its byte.
+    for (group, member) in keys(2).chain(keys(1)) {
+        space.insert(key(group, member), [member]).expect("room");
+    }
+    let snapshot = db.snapshot().expect("open");
+    // Leaves at both ends of a group are emptied and do not merge, so the next opening does not find them.
+    for (group, member) in keys(1).filter(|(_, member)| !(start..end).contains(member)) {
+        assert!(space.remove(key(group, member)).expect("sound"));
+    }
+    drop((snapshot, space));
+    db.close().expect("a sound close");
+    let mut map = Map::new();
+    for session in 0..2 {
+        let db = relaxed(folder.path());
+        let space = db.keyspace("s").expect("a name");
+        if session == 0 {
+            let removed = space.remove_range(&[1][..]..&[7, 70][..]).expect("sound");
+            assert_eq!(removed, 6 * u64::from(end - start) + u64::from(70 - start));
+            map.extend((start..end).map(|at| (key(0, at), vec![at])).chain((70..end).map(|at| (key(7, at), vec![at]))));
+            for (group, member) in keys(3) {
+                space.insert(key(group, member), [member]).expect("room");
+                map.insert(key(group, member), vec![member]);
+            }
+        }
+        assert_equal(space.iter(), &map, "filled again");
+        map.iter().for_each(|(key, value)| assert_eq!(space.get(key).expect("sound").as_deref(), Some(&value[..])));
+        assert_sound(&db);
+        drop(space);
+        db.close().expect("a sound close");
+    }
+}
+
 #[test]
 fn a_queue_is_popped_without_a_tail_of_empty_leaves() {
     const RECORDS: u32 = 100_000;
