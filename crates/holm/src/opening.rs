@@ -16,6 +16,7 @@
 //!            Completed { contents as they were }     |                        |
 //!                      | start_threads               |                        |
 //!            Running { epochs end }                  |                        |
+//!                      | pass_grace_period           |                        |
 //!                      | tidy_catalog <--------------|------------------------+
 //!                   Engine                      ReadOnlyEngine
 //! ```
@@ -56,7 +57,7 @@ pub(crate) fn open(path: &Path, builder: Builder) -> Result<Arc<Engine>> {
         // between may it find the same again.
         Err(lost) => request.open()?.explained_by(&lost).rebuild()?.map_err(|lost| lost.into_error())?,
     };
-    let running = rebuilt.resume_clock()?.read_catalog()?.complete_commits()?.start_threads()?;
+    let running = rebuilt.resume_clock()?.read_catalog()?.complete_commits()?.start_threads()?.pass_grace_period()?;
     let engine = Arc::new(running.tidy_catalog()?);
     backup::complete(&engine)?;
     engine.start_sweeper();

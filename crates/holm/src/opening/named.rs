@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::feed::{FeedObserver, Subscribers};
 use crate::intent::{self, IntentSlots};
 use crate::mark::{self, Marks};
+use crate::operation::Operation;
 use crate::options::Builder;
 use crate::recovery::Recovery;
 use crate::store::WritableStore;
@@ -104,7 +105,24 @@ impl Named<OverMedium> {
     }
 }
 
+/// The epochs for which a leaf spares what it has held before.
+const GRACE_EPOCHS: usize = 2;
+
 impl Running {
+    /// Lets the epochs end in which leaves would spare what they held before the opening. No crash can bring that back
+    /// any more, and a block that was emptied just before would have no room.
+    pub(super) fn pass_grace_period(self) -> Result<Self> {
+        for _ in 0..GRACE_EPOCHS {
+            match Operation::begin(&self.store).and_then(Operation::finish_durably) {
+                Ok(()) => {}
+                // The database can still be read, and pairs removed.
+                Err(Error::NoSpace { .. } | Error::OutOfEpochs { .. }) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self)
+    }
+
     /// Frees the trees without a name, and creates the default keyspace. All that recovery found is durable by now.
     pub(super) fn tidy_catalog(self) -> Result<Engine> {
         let Running { store, catalog, orphans, recovery, sweep, session, subscribers } = self;

@@ -1,8 +1,9 @@
 //! Keys with long shared prefixes are removed until few are left. Leaves and the nodes above them merge across ranges
 //! whose keys share more or fewer bytes, and the remaining keys are found before and after reopening.
 
-use crate::tools::Chance;
+use crate::tools::{Chance, assert_sound, folder};
 use crate::twin::Twin;
+use holm::{Database, Durability};
 
 const GROUPS: usize = 40;
 const MEMBERS: usize = 60;
@@ -65,5 +66,31 @@ fn what_is_left_of_many_keys_is_found_in_few_leaves() {
         keys.iter().step_by(3).for_each(|key| twin.insert(key.clone(), b"anew".to_vec()));
         twin.reopen(&mut chance);
         twin.assert_equal();
+    }
+}
+
+/// Blocks that were emptied in the last epochs before a close are taken again in the first epochs after the open: what
+/// they held is no reason to spare their slots.
+#[test]
+fn blocks_emptied_before_a_close_have_room_after_it() {
+    for design in ["buffered", "holm"] {
+        for syncs in 0..3 {
+            let folder = folder();
+            for round in 0..4 {
+                let db = Database::builder().design(design).durability(Durability::OnSync).open(folder.path());
+                let db = db.expect("sound");
+                let space = db.keyspace("s").expect("a name");
+                let key = |number: u32| (number * 7 + round).to_be_bytes();
+                (0..3_000).for_each(|number| space.insert(key(number), "value").expect("room"));
+                db.sync().expect("a disk");
+                (0..3_000).for_each(|number| assert!(space.remove(key(number)).expect("sound")));
+                (0..syncs).for_each(|_| db.sync().expect("a disk"));
+                assert_sound(&db);
+                drop(space);
+                if round % 2 == 0 {
+                    db.close().expect("sound");
+                }
+            }
+        }
     }
 }
