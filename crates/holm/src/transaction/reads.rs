@@ -106,14 +106,14 @@ impl Reads {
         let start = self.keys.len();
         self.keys.extend_from_slice(key);
         self.points.push(Point { tree, key: start..self.keys.len(), found, leaf });
-        self.stand_together(store)
+        self.stand_together(store, leaf)
     }
 
     /// Notes a leaf that a scan has copied, as [`Reads::note_point`] does.
     pub(super) fn note_scan(&mut self, store: &Store, version: LeafVersion, stamp: Epoch) -> Result<()> {
         let leaf = self.enter(version, stamp)?;
         self.states[leaf].scanned = true;
-        self.stand_together(store)
+        self.stand_together(store, leaf)
     }
 
     fn find(&self, number: u32) -> Option<usize> {
@@ -156,18 +156,17 @@ impl Reads {
         Ok(())
     }
 
-    /// Makes sure that there is an instant at which everything was as it was read.
+    /// Makes sure that there is an instant at which everything was as it was read; `read` is the leaf that was read
+    /// last, which need not be the last in the list.
     ///
     /// # Errors
     /// `Conflict`; those of a get.
     #[inline]
-    fn stand_together(&mut self, store: &Store) -> Result<()> {
+    fn stand_together(&mut self, store: &Store, read: usize) -> Result<()> {
         self.check_not_swept(store)?;
-        // The last leaf was validated when it was read. If the others are unchanged after that, all stood together
-        // then.
-        let others = self.versions.len() - 1;
-        let stands = |at: usize| !self.states[at].stale && store.index.validate(self.versions[at]);
-        if (0..others).all(stands) && !self.states[others].stale { Ok(()) } else { self.stand_again(store) }
+        // The leaf was validated when it was read. If the others are unchanged after that, all stood together then.
+        let stands = |at: usize| !self.states[at].stale && (at == read || store.index.validate(self.versions[at]));
+        if (0..self.versions.len()).all(stands) { Ok(()) } else { self.stand_again(store) }
     }
 
     #[cold]

@@ -158,6 +158,32 @@ fn what_was_read_must_still_be_so() {
     assert_sound(&db);
 }
 
+/// A read that a leaf answers which the transaction knows already was taken for a read of the leaf that it has met last.
+/// That one was not validated: the transaction saw one key before a commit and the other after it.
+#[test]
+fn a_leaf_that_is_read_again_vouches_for_no_other() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let [north, south] = ["north", "south"].map(|name| db.keyspace(name).expect("a name"));
+    for scans in [false, true] {
+        db.batch()
+            .insert(&north, "one", "old")
+            .insert(&north, "two", "old")
+            .insert(&south, "three", "old")
+            .commit()
+            .expect("room");
+        let transaction = db.begin();
+        transaction.get(&north, "one").expect("alone");
+        transaction.get(&south, "three").expect("alone");
+        db.batch().insert(&south, "three", "new").commit().expect("room");
+        let two = match scans {
+            false => transaction.get(&north, "two").map(drop),
+            true => transaction.first(&north).map(drop),
+        };
+        assert!(matches!(two, Err(Error::Conflict)), "{two:?}");
+    }
+}
+
 /// Once it has conflicted, a transaction says so at every call, whatever the caller makes of the first error.
 #[test]
 fn a_transaction_that_has_conflicted_stays_so() {
