@@ -110,7 +110,8 @@ impl Database {
     /// of each leaf that has changed, and some 50 bytes for each other leaf (seventeen pairs). O(leaves).
     ///
     /// # Errors
-    /// As [`Database::backup_to`]. [`Invalid`](Error::Invalid): the base is later than the present epoch.
+    /// As [`Database::backup_to`]. [`Invalid`](Error::Invalid): the base is not earlier than this backup's own epoch.
+    /// Each call ends an epoch; only snapshots taken within one epoch cannot continue each other's backups.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -265,17 +266,16 @@ impl Snapshot {
     pub fn write_since(&self, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
         let engine = self.engine();
         let uuid = uuid_of(&engine.store)?;
-        if base >= self.epoch() {
-            let what = format!("the base of a backup is an earlier one: found {base}, and epoch {}", self.epoch());
+        // The instant lies within its epoch, whose later changes are not in the backup. Those before it are sent again.
+        let epoch = self.epoch() - 1;
+        // Of two snapshots of one epoch, the later one is no base for the other: it has changes of leaves that the other
+        // would keep. Nor can a copy tell which of them it stands at.
+        if base > 0 && base >= epoch {
+            let what = format!("the base of a backup is an earlier one: found {base}, and epoch {epoch}");
             return Err(Error::Invalid { what });
         }
-        // The instant lies within its epoch, whose later changes are not in the backup. Those before it are sent again.
-        let source = Source {
-            reader: Reader::Snapshot(self.clone()),
-            trees: self.trees().to_vec(),
-            mark: self.mark()?,
-            epoch: self.epoch() - 1,
-        };
+        let source =
+            Source { reader: Reader::Snapshot(self.clone()), trees: self.trees().to_vec(), mark: self.mark()?, epoch };
         // No cut goes behind a base.
         engine.store.clock().wait_durable(self.epoch())?;
         source.write(uuid, base, stream)

@@ -360,6 +360,27 @@ fn is_base(copy: &Database, stream: &[u8]) -> bool {
     !matches!(copy.apply(&mut &stream[..stream.len() - 1]), Err(Error::WrongBase { .. }))
 }
 
+/// Two snapshots of one epoch had backups with one number. The older one, as an increment of the later one, kept leaves
+/// that the later one had changed; and an increment from the older to the later was taken for applied.
+#[test]
+fn snapshots_of_one_epoch_do_not_continue_each_other() {
+    let folder = folder();
+    let db = relaxed(&folder.path().join("db"));
+    let space = db.keyspace("default").expect("always there");
+    space.insert("north", "coral").expect("room");
+    db.sync().expect("a disk");
+    let older = db.snapshot().expect("open");
+    space.insert("north", "sand").expect("room");
+    let later = db.snapshot().expect("open");
+    assert_eq!(older.epoch(), later.epoch(), "nothing has ended the epoch");
+    for (base, next) in [(&older, &later), (&later, &older)] {
+        let base = base.write_to(&mut Vec::new()).expect("a buffer").epoch;
+        let refused = next.write_since(base, &mut Vec::new());
+        assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
+        since(&db, base);
+    }
+}
+
 #[test]
 fn only_the_right_database_takes_an_increment() {
     let folder = folder();
