@@ -33,8 +33,8 @@ pub(crate) struct Schedules {
 /// The target and the duration of fuzzing.
 #[derive(clap::Args)]
 pub(crate) struct Fuzz {
-    /// What the bytes are: operations, or damage to files.
-    #[arg(value_parser = ["map", "files"])]
+    /// What the bytes are: operations on a map or on a database, or damage to files.
+    #[arg(value_parser = ["map", "files", "store"])]
     what: String,
     /// How many seconds to search for bytes that take new branches.
     #[arg(long, default_value_t = 60)]
@@ -107,7 +107,7 @@ pub(crate) fn fuzz(settings: &Fuzz) -> Result<()> {
     // no runtime that receives the reports of branches.
     let host = host()?;
     let cargo_words = ["run", "--profile", "fuzz", "--target", &host, "--package", "holm-fuzz", "--bin", &program];
-    let features: &[&str] = if settings.what == "files" { &["--features", "files", "--"] } else { &["--"] };
+    let features: &[&str] = if settings.what == "map" { &["--"] } else { &["--features", "files", "--"] };
     let time = format!("-max_total_time={}", settings.seconds);
     let seed = format!("-seed={}", settings.seed);
     let artifacts = format!("-artifact_prefix={target}/failed-{}-", settings.what);

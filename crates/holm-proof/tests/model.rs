@@ -8,27 +8,10 @@
 
 #![forbid(unsafe_code)]
 
-#[path = "model/commits.rs"]
-mod commits;
-#[path = "model/copies.rs"]
-mod copies;
-#[path = "model/ends.rs"]
-mod ends;
-#[path = "model/keys.rs"]
-mod keys;
-#[path = "model/maps.rs"]
-mod maps;
-#[path = "model/scans.rs"]
-mod scans;
-#[path = "model/single.rs"]
-mod single;
-#[path = "model/steps.rs"]
-mod steps;
-#[path = "model/transactions.rs"]
-mod transactions;
-#[path = "model/world.rs"]
-mod world;
+#[path = "model/mod.rs"]
+mod program;
 
+use program::{run, steps};
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use steps::STEP_BYTES;
@@ -38,7 +21,7 @@ const SEEDS: Range<u64> = 0..40;
 const STEPS: usize = 500;
 
 fn fails(program: &[u8]) -> bool {
-    panic::catch_unwind(AssertUnwindSafe(|| world::run(program, false))).is_err()
+    panic::catch_unwind(AssertUnwindSafe(|| run(program, false))).is_err()
 }
 
 /// Leaves out steps of a program that fails, as long as it still fails.
@@ -73,7 +56,7 @@ fn agree(seeds: Range<u64>, steps: usize) {
             let short = shrink(program);
             panic::set_hook(hook);
             println!("{short:?}");
-            world::run(&short, true);
+            run(&short, true);
             panic!("seed {seed} of {steps} steps fails, and its short form does not");
         }
     }

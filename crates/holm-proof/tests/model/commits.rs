@@ -1,10 +1,10 @@
 //! Writes to many keys: batches, runs of keys, and removals of ranges.
 
-use crate::keys;
-use crate::maps::{Bytes, Name, Range, Stored};
-use crate::scans::bounds;
-use crate::steps::Draw;
-use crate::world::{World, time};
+use super::keys;
+use super::maps::{Bytes, Name, Range, Stored};
+use super::scans::bounds;
+use super::steps::Draw;
+use super::world::{World, time};
 use holm::Error;
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ impl World {
             } else {
                 space.insert(&key, &value).expect("room");
             }
-            self.set(name, &key, Some(Stored { value, deadline: crate::maps::NEVER }));
+            self.set(name, &key, Some(Stored { value, deadline: super::maps::NEVER }));
             if !at_once {
                 self.note();
             }
@@ -95,7 +95,7 @@ impl World {
         }
         self.trace("remove range", &(name, is_clear, &range));
         let map = &self.space(name).map;
-        let keys: Vec<Bytes> = map.keys().filter(|key| crate::maps::holds(&range, key)).cloned().collect();
+        let keys: Vec<Bytes> = map.keys().filter(|key| super::maps::holds(&range, key)).cloned().collect();
         let count = if is_clear { space.clear() } else { space.remove_range::<&[u8]>(bounds(&range)) };
         assert_eq!(count.expect("room"), keys.len() as u64, "how many were removed");
         keys.iter().for_each(|key| self.set(name, key, None));

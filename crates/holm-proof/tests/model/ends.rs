@@ -1,9 +1,9 @@
 //! Ends of a session: close, drop, the death of the process, the loss of power. And what the next one must find.
 
-use crate::keys;
-use crate::maps::{Name, Space, State, Stored};
-use crate::steps::Draw;
-use crate::world::{DESIGNS, World, options, time};
+use super::keys;
+use super::maps::{Name, Space, State, Stored};
+use super::steps::Draw;
+use super::world::{DESIGNS, World, options, time};
 use holm::{Database, Expiry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::UNIX_EPOCH;
@@ -20,7 +20,7 @@ impl Found {
         let space = db.existing_keyspace(name).expect("sound").expect("it exists");
         let expires = space.options() == options(true);
         let deadline = |key: &[u8]| match expires.then(|| space.expiry(key).expect("sound").expect("present")) {
-            None | Some(Expiry::Never) => crate::maps::NEVER,
+            None | Some(Expiry::Never) => super::maps::NEVER,
             Some(Expiry::At(at)) => at.duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64,
         };
         let pairs = space.iter().map(|pair| pair.expect("sound"));

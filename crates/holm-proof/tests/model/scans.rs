@@ -1,10 +1,10 @@
 //! Scans, of keyspaces and of snapshots, and comparisons of everything.
 
-use crate::maps::{Pairs, Range, Space, State};
-use crate::single::{bytes, pair};
-use crate::steps::Draw;
-use crate::world::World;
-use crate::world::options;
+use super::maps::{Pairs, Range, Space, State};
+use super::single::{bytes, pair};
+use super::steps::Draw;
+use super::world::World;
+use super::world::options;
 use holm::{Database, Error, Expiry, Iter, Snapshot};
 use std::ops::Bound;
 
@@ -157,6 +157,6 @@ impl World {
 
 fn deadline_of(space: &Space, key: &[u8], now: u64) -> Option<Expiry> {
     let stored = space.map.get(key).filter(|stored| stored.at(now).is_some())?;
-    let never = stored.deadline == crate::maps::NEVER;
-    Some(if never { Expiry::Never } else { Expiry::At(crate::world::time(stored.deadline)) })
+    let never = stored.deadline == super::maps::NEVER;
+    Some(if never { Expiry::Never } else { Expiry::At(super::world::time(stored.deadline)) })
 }

@@ -1,8 +1,8 @@
 //! Operations on one key.
 
-use crate::maps::{Bytes, NEVER, Name, Stored};
-use crate::steps::Draw;
-use crate::world::{World, time};
+use super::maps::{Bytes, NEVER, Name, Stored};
+use super::steps::Draw;
+use super::world::{World, time};
 use holm::{Error, Expiry, Keyspace, Slice};
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Transactions: what each must see, whether it must conflict, and what its commit does.
 
-use crate::maps::{Bytes, Name, Pairs, Range, Space, State, Stored, holds};
-use crate::scans::{bounds, difference};
-use crate::single::bytes;
-use crate::steps::Draw;
-use crate::world::{World, time};
+use super::maps::{Bytes, Name, Pairs, Range, Space, State, Stored, holds};
+use super::scans::{bounds, difference};
+use super::single::bytes;
+use super::steps::Draw;
+use super::world::{World, time};
 use holm::{Error, Keyspace, Transaction};
 use std::collections::BTreeMap;
 use std::time::Duration;

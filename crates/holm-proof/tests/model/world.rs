@@ -1,11 +1,11 @@
 //! A database and its model, changed together: what each step of a program means.
 
-use crate::copies::Copy;
-use crate::keys;
-use crate::maps::{Bytes, History, NEVER, Name, Range, Space, State, Stored};
-use crate::scans::SnapshotTwin;
-use crate::steps::{Draw, STEP_BYTES};
-use crate::transactions::TransactionTwin;
+use super::copies::Copy;
+use super::keys;
+use super::maps::{Bytes, History, NEVER, Name, Range, Space, State, Stored};
+use super::scans::SnapshotTwin;
+use super::steps::{Draw, STEP_BYTES};
+use super::transactions::TransactionTwin;
 use holm::{Builder, Database, Durability, Error, ImageMode, Keyspace, KeyspaceOptions, Sweep};
 use holm_proof::disk::SimDisk;
 use std::collections::BTreeMap;
