@@ -289,7 +289,7 @@ fn a_backup_beside_writers_is_of_one_instant() {
 
 fn small(db: &Database) -> (BackupInfo, Vec<u8>) {
     let space = db.keyspace("s").expect("a name");
-    fill(&space, 0..300, b"value");
+    fill(&space, 0..90, b"value");
     db.sync().expect("a disk");
     let (base, _) = whole(db);
     db.batch().mark(3).commit().expect("room");
