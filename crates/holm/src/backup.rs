@@ -276,8 +276,7 @@ impl Snapshot {
         }
         let source =
             Source { reader: Reader::Snapshot(self.clone()), trees: self.trees().to_vec(), mark: self.mark()?, epoch };
-        // No cut goes behind a base.
-        engine.store.clock().wait_durable(self.epoch())?;
+        base::log_epoch(engine, epoch)?;
         source.write(uuid, base, stream)
     }
 }

@@ -16,6 +16,25 @@ use holm_tree::{LeafCursor, SeekTarget};
 /// The catalog's key of the record.
 const BASE: &[u8] = b"\0b";
 
+/// The catalog's key of the epoch of the last backup.
+const LOGGED: &[u8] = b"\0e";
+
+/// Makes sure that no later session begins behind an epoch that a stream names. All that was written in it is durable
+/// when this returns.
+///
+/// An epoch without changes has no record in the log. After a loss of power the clock would continue from the last
+/// record, and an increment would take later changes for what its base has. So the epoch of this write, which is later,
+/// has a record.
+///
+/// # Errors
+/// As a put, and as [`Database::sync`](crate::Database::sync).
+pub(super) fn log_epoch(engine: &Engine, epoch: Epoch) -> Result<()> {
+    let mut operation = Operation::begin(&engine.store)?;
+    let payload = operation.write_record(LOGGED, StoredValue::verbatim(&epoch.to_le_bytes()), &mut Vec::new())?;
+    operation.put(engine.catalog.own(), LOGGED, payload)?;
+    operation.finish_durably()
+}
+
 /// The state that a copy stands at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Base {
