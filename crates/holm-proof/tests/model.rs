@@ -11,14 +11,22 @@
 #[path = "model/mod.rs"]
 mod program;
 
-use program::{run, steps};
+use program::{STEP_BYTES, run};
+use rand::{RngCore, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
-use steps::STEP_BYTES;
 
 /// The seeds of a usual test, and the number of their steps.
 const SEEDS: Range<u64> = 0..40;
 const STEPS: usize = 500;
+
+/// Returns the bytes of a program by seed.
+fn seeded(seed: u64, steps: usize) -> Vec<u8> {
+    let mut program = vec![0; (steps + 1) * STEP_BYTES];
+    Pcg64Mcg::seed_from_u64(seed).fill_bytes(&mut program);
+    program
+}
 
 fn fails(program: &[u8]) -> bool {
     panic::catch_unwind(AssertUnwindSafe(|| run(program, false))).is_err()
@@ -48,7 +56,7 @@ fn shrink(mut program: Vec<u8>) -> Vec<u8> {
 /// Runs the programs of some seeds. Of one that fails, prints a short form before it fails.
 fn agree(seeds: Range<u64>, steps: usize) {
     for seed in seeds {
-        let program = steps::seeded(seed, steps);
+        let program = seeded(seed, steps);
         if fails(&program) {
             println!("seed {seed} of {steps} steps fails; the steps that are needed:");
             let hook = panic::take_hook();

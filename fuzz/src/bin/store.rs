@@ -9,6 +9,6 @@ mod model;
 use libfuzzer_sys::fuzz_target;
 
 /// Longer programs take longer than they find more.
-const MOST_BYTES: usize = 300 * model::steps::STEP_BYTES;
+const MOST_BYTES: usize = 300 * model::STEP_BYTES;
 
 fuzz_target!(|bytes: &[u8]| model::run(&bytes[..bytes.len().min(MOST_BYTES)], false));

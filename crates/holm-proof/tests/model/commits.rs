@@ -18,7 +18,7 @@ impl World {
         let mut last: Option<(Name, Vec<u8>)> = None;
         for _ in 0..count {
             let (mut name, mut space) = self.pick(draw);
-            let mut key = self.key(draw);
+            let mut key = self.key_of(name, draw);
             if let Some((same, again)) = last.take().filter(|_| draw.one_in(4)) {
                 (name, space, key) = (same, self.handles[same].clone(), again);
             }
@@ -61,14 +61,14 @@ impl World {
 
     /// Stores a run of keys.
     pub(crate) fn fill(&mut self, draw: &mut Draw) {
-        let ((name, space), from) = (self.pick(draw), draw.below(700));
-        let count = 10 + draw.below(60);
+        let ((name, space), from) = (self.pick(draw), draw.below(self.span));
+        let count = (10 + draw.below(60)) * (self.span / 700).max(1);
         let (down, kind, at_once) = (draw.one_in(2), draw.below(36), draw.one_in(3));
         self.trace("fill", &(name, from, count, down, kind, at_once));
         let mut batch = self.db().batch();
         for number in 0..count {
             let number = if down { count - 1 - number } else { number };
-            let key = keys::key(self.family, (from + number) % 700);
+            let key = keys::key(self.family, (from + number) % self.span);
             self.serial += 1;
             let value: Bytes = keys::value(self.serial, kind).into();
             if at_once {

@@ -42,6 +42,7 @@ impl World {
         let refused = base > 0 && base + 1 >= twin.snapshot.epoch();
         let info = match written {
             Err(Error::Invalid { .. }) if refused => return,
+            Err(Error::Ended) if self.limited && twin.has_ended() => return,
             Err(Error::Dropped { .. }) if dropped => return,
             Ok(info) if !refused && !dropped => info,
             other => panic!("a backup: {other:?}"),

@@ -7,8 +7,9 @@ mod keys;
 mod maps;
 mod scans;
 mod single;
-pub(crate) mod steps;
+mod steps;
 mod transactions;
 mod world;
 
+pub(crate) use steps::STEP_BYTES;
 pub(crate) use world::run;

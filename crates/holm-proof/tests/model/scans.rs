@@ -15,6 +15,13 @@ pub(crate) struct SnapshotTwin {
     pub(crate) now: u64,
 }
 
+impl SnapshotTwin {
+    /// Returns whether it has kept too much.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.snapshot.mark(), Err(Error::Ended))
+    }
+}
+
 pub(crate) fn bounds(range: &Range) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Included(&range.0[..]), range.1.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
 }
@@ -126,12 +133,22 @@ impl World {
         let at = draw.below(self.snapshots.len());
         let (key, range) = (self.key(draw), self.range(draw));
         self.trace("look at snapshot", &(at, &key, &range));
+        let ended = self.snapshots.iter().filter(|twin| twin.has_ended()).count();
+        assert!(self.snapshots[..ended].iter().all(SnapshotTwin::has_ended), "the oldest end first");
         self.ask_snapshot(&self.snapshots[at], (&key, &range), draw);
     }
 
     /// Compares a snapshot with its state.
     pub(crate) fn ask_snapshot(&self, twin: &SnapshotTwin, (key, range): (&[u8], &Range), draw: &mut Draw) {
         let SnapshotTwin { snapshot, state, now } = twin;
+        if self.limited && twin.has_ended() {
+            let spaces = snapshot.keyspaces().into_iter().filter_map(|name| snapshot.keyspace(&name));
+            return spaces.for_each(|space| {
+                assert!(matches!(space.get(key), Err(Error::Ended | Error::Dropped { .. })), "get after the end");
+                let next = space.iter().next();
+                assert!(matches!(next, Some(Err(Error::Ended | Error::Dropped { .. }))), "a scan after the end");
+            });
+        }
         assert!(snapshot.keyspaces().iter().eq(state.spaces.keys()), "the keyspaces of a snapshot");
         assert_eq!(snapshot.mark().expect("open"), state.mark, "the mark of a snapshot");
         for (name, model) in &state.spaces {

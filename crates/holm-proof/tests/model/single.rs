@@ -16,7 +16,8 @@ pub(crate) fn pair(pair: Option<(Slice, Slice)>) -> Option<(Bytes, Bytes)> {
 
 impl World {
     pub(crate) fn insert(&mut self, draw: &mut Draw) {
-        let ((name, space), key) = (self.pick(draw), self.key(draw));
+        let (name, space) = self.pick(draw);
+        let key = self.key_of(name, draw);
         let (stored, lifetime) = self.stored(self.space(name).expires, draw);
         self.trace("insert", &(name, &key, stored.value.len(), lifetime));
         match lifetime {
@@ -35,7 +36,8 @@ impl World {
     }
 
     pub(crate) fn remove(&mut self, draw: &mut Draw) {
-        let ((name, space), key) = (self.pick(draw), self.key(draw));
+        let (name, space) = self.pick(draw);
+        let key = self.key_of(name, draw);
         self.trace("remove", &(name, &key));
         let was_present = self.space(name).get(&key, self.now()).is_some();
         assert_eq!(space.remove(&key).expect("sound"), was_present, "remove");
@@ -60,7 +62,8 @@ impl World {
     }
 
     pub(crate) fn update(&mut self, draw: &mut Draw) {
-        let ((name, space), key) = (self.pick(draw), self.key(draw));
+        let (name, space) = self.pick(draw);
+        let key = self.key_of(name, draw);
         let (before, value) = (self.space(name).get(&key, self.now()), self.value(draw));
         let which = draw.below(12);
         self.trace("update", &(name, &key, which, before.as_ref().map(|value| value.len()), value.len()));
@@ -167,7 +170,7 @@ impl World {
     /// Reads without a change.
     pub(crate) fn look(&mut self, draw: &mut Draw) {
         let ((name, space), now) = (self.pick(draw), self.now());
-        let keys = [self.key(draw), self.key(draw), self.key(draw)];
+        let keys = [(); 3].map(|()| self.key_of(name, draw));
         self.trace("look", &(name, &keys));
         let wanted = keys.clone().map(|key| self.space(name).get(&key, now));
         let many = space.get_many(&keys).expect("sound");

@@ -47,9 +47,3 @@ impl Draw {
         self.below(count) == 0
     }
 }
-
-/// Returns the bytes of a program by seed.
-pub(crate) fn seeded(seed: u64, steps: usize) -> Vec<u8> {
-    let mut draw = Draw { bytes: [0; STEP_BYTES], at: STEP_BYTES, state: seed.wrapping_mul(0xD1B5_4A32_D192_ED03) };
-    (0..(steps + 1) * STEP_BYTES).map(|_| (draw.next() >> 20) as u8).collect()
-}

@@ -193,7 +193,7 @@ impl World {
             0..5 => self.get(twin, (of, &space), draw),
             5..9 => self.put(twin, (of, &space), draw),
             9 | 10 => {
-                let key = self.key(draw);
+                let key = self.key_of(name, draw);
                 self.trace("  remove", &(name, &key));
                 twin.transaction.remove(&space, &key).expect("it reads nothing");
                 twin.set(of, &key, None);
@@ -214,7 +214,7 @@ impl World {
     }
 
     fn get(&self, twin: &mut TransactionTwin, (of, space): (Id, &Keyspace), draw: &mut Draw) -> Goes {
-        let (key, now, takes) = (self.key(draw), self.meet(twin, of.0), draw.one_in(5));
+        let (key, now, takes) = (self.key_of(of.0, draw), self.meet(twin, of.0), draw.one_in(5));
         self.trace("  get", &(of.0, &key, takes));
         let own = twin.writes.get(&(of, key.clone()));
         let (wanted, conflict) = match own {
@@ -235,7 +235,7 @@ impl World {
     }
 
     fn put(&mut self, twin: &mut TransactionTwin, (of, space): (Id, &Keyspace), draw: &mut Draw) -> Goes {
-        let key = self.key(draw);
+        let key = self.key_of(of.0, draw);
         let (stored, lifetime) = self.stored(self.space(of.0).expires, draw);
         self.trace("  insert", &(of.0, &key, stored.value.len(), lifetime));
         let (transaction, value) = (&twin.transaction, &stored.value);

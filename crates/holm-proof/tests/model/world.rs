@@ -18,6 +18,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Bytes of heap for leaves and records.
 const HEAP: [usize; 2] = [4 << 20, 48 << 20];
 
+/// The bytes that open snapshots may keep where they are limited.
+const FEW_SNAPSHOT_BYTES: u64 = 30_000;
+
 /// The keyspaces; the first is always there.
 pub(crate) const NAMES: [Name; 5] = ["default", "depths", "reefs", "tides", "wrecks"];
 
@@ -44,7 +47,11 @@ pub(crate) fn builder(design: &str, private: bool, disk: &SimDisk, hands: &Arc<A
 pub(crate) struct World {
     pub(crate) design: &'static str,
     pub(crate) private: bool,
+    /// Whether snapshots may keep so little that they end.
+    pub(crate) limited: bool,
     pub(crate) family: usize,
+    /// The number of keys of a family.
+    pub(crate) span: usize,
     pub(crate) disk: SimDisk,
     pub(crate) hands: Arc<AtomicU64>,
     pub(crate) open: Option<Database>,
@@ -82,7 +89,9 @@ impl World {
         let mut world = World {
             design: draw.pick(&DESIGNS),
             private: draw.one_in(5),
+            limited: draw.one_in(5),
             family: draw.below(keys::FAMILIES),
+            span: draw.pick(&[100, 700, 700, 4_000]),
             disk: SimDisk::new(),
             hands: Arc::new(AtomicU64::new(1_000)),
             open: None,
@@ -98,7 +107,7 @@ impl World {
             ids: 0,
             traces,
         };
-        world.trace("world", &(world.design, world.private, world.family));
+        world.trace("world", &(world.design, world.private, world.limited, world.family, world.span));
         world.open = Some(world.builder().open("/d").expect("a new disk"));
         world.adopt(NAMES[0], false);
         world.history.begin(&world.state);
@@ -109,7 +118,8 @@ impl World {
     }
 
     pub(crate) fn builder(&self) -> Builder {
-        builder(self.design, self.private, &self.disk, &self.hands)
+        let builder = builder(self.design, self.private, &self.disk, &self.hands);
+        if self.limited { builder.snapshot_bytes(FEW_SNAPSHOT_BYTES) } else { builder }
     }
 
     pub(crate) fn trace(&self, what: &str, with: &dyn Debug) {
@@ -186,9 +196,18 @@ impl World {
     }
 
     pub(crate) fn key(&self, draw: &mut Draw) -> Vec<u8> {
-        let number = draw.below(700);
+        let number = draw.below(self.span);
         let other = draw.one_in(10);
         keys::key(self.family + usize::from(other) * (1 + number % 3), number)
+    }
+
+    /// Picks a key, often one that is stored.
+    pub(crate) fn key_of(&self, name: Name, draw: &mut Draw) -> Vec<u8> {
+        let (stored, number) = (&self.space(name).map, draw.below(4_096));
+        match draw.below(2) {
+            0 if !stored.is_empty() => stored.keys().nth(number % stored.len()).expect("fewer").to_vec(),
+            _ => self.key(draw),
+        }
     }
 
     /// Returns a value that no other step has.
