@@ -22,6 +22,7 @@ use holm_tree::Entry;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A handle to an open database. Cloning is cheap; clones share the database. Dropping the last handle closes it.
 /// [`Database::close`] does the same and reports errors, which dropping cannot.
@@ -327,6 +328,31 @@ impl Database {
     /// ```
     pub fn snapshot(&self) -> Result<Snapshot> {
         Snapshot::of(&self.engine)
+    }
+
+    /// Returns a snapshot that is at most `age` old. If such a one is still held that an earlier call has returned, the
+    /// callers share it, so many short readers keep one snapshot's memory and not each its own. It has every write that
+    /// had returned `age` before the call. O(1).
+    ///
+    /// # Errors
+    /// As [`Database::snapshot`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use std::time::Duration;
+    /// let reefs = db.keyspace("reefs")?;
+    /// let one = db.snapshot_within(Duration::from_secs(60))?;
+    /// reefs.insert("north", "coral")?;
+    /// let other = db.snapshot_within(Duration::from_secs(60))?; // the same instant
+    /// assert!(other.keyspace("reefs").expect("it exists").is_empty()?);
+    /// assert_eq!(db.stats().snapshots.open, 1);
+    /// let fresh = db.snapshot_within(Duration::ZERO)?;
+    /// assert!(!fresh.keyspace("reefs").expect("it exists").is_empty()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot_within(&self, age: Duration) -> Result<Snapshot> {
+        self.engine.recent_snapshot.within(&self.engine, age)
     }
 
     /// Begins a transaction that the caller commits and, after a conflict, begins anew. [`Database::transact`] does

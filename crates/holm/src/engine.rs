@@ -9,7 +9,7 @@ use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::mark::Marks;
 use crate::recovery::Recovery;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{RecentSnapshot, Snapshot};
 use crate::store::{Files, Store, WritableStore};
 use crate::sweeper::{Sweeper, SweptDatabase};
 use crate::transaction::Turnstile;
@@ -28,6 +28,7 @@ pub(crate) struct Engine {
     pub(crate) intents: IntentSlots,
     pub(crate) turnstile: Turnstile,
     pub(crate) marks: Marks,
+    pub(crate) recent_snapshot: RecentSnapshot,
     /// Held while an incremental backup is applied.
     pub(crate) increments: Arc<Mutex<()>>,
     /// The feeds; `None` if the design or the medium cannot tell what an epoch has changed.

@@ -19,7 +19,7 @@ use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
 use std::collections::BTreeMap;
 use std::ops::RangeBounds;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// The bytes that open snapshots may keep together, unless the caller chooses.
@@ -143,6 +143,26 @@ struct Inner {
     now: Millis,
     /// The keyspaces at its instant, in the order of their names.
     trees: Vec<Arc<KeyspaceTree>>,
+}
+
+/// A snapshot that this reference does not keep open.
+#[derive(Default)]
+pub(crate) struct RecentSnapshot(Mutex<Weak<Inner>>);
+
+impl RecentSnapshot {
+    /// Returns the snapshot if it is open and not older than `age`; otherwise takes one. Of several callers at once, one
+    /// takes a snapshot for all.
+    pub(crate) fn within(&self, engine: &Arc<Engine>, age: Duration) -> Result<Snapshot> {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fit =
+            |snapshot: &Snapshot| snapshot.check_not_ended().is_ok() && snapshot.0.generation.begun.elapsed() <= age;
+        if let Some(snapshot) = recent.upgrade().map(Snapshot).filter(is_fit) {
+            return Ok(snapshot);
+        }
+        let snapshot = Snapshot::of(engine)?;
+        *recent = Arc::downgrade(&snapshot.0);
+        Ok(snapshot)
+    }
 }
 
 impl Drop for Inner {

@@ -11,6 +11,7 @@ use crate::mark::{self, Marks};
 use crate::operation::Operation;
 use crate::options::Builder;
 use crate::recovery::Recovery;
+use crate::snapshot::RecentSnapshot;
 use crate::store::WritableStore;
 use crate::sweeper::{Sweep, Sweeper};
 use crate::transaction::Turnstile;
@@ -136,6 +137,7 @@ impl Running {
             intents: IntentSlots::default(),
             turnstile: Turnstile::default(),
             marks,
+            recent_snapshot: RecentSnapshot::default(),
             increments: Arc::default(),
             subscribers,
             session,

@@ -378,3 +378,30 @@ fn snapshots_beside_checks_and_new_keyspaces() {
     });
     assert_sound(&db);
 }
+
+#[test]
+fn recent_snapshots_are_shared_while_they_are_held_and_young() {
+    let folder = folder();
+    let db = Database::builder().snapshot_bytes(1 << 20).open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let within = |age| db.snapshot_within(age).expect("open");
+    let hour = Duration::from_secs(3_600);
+    let one = within(hour);
+    let others: Vec<_> = thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| within(hour))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+    });
+    assert_eq!(db.stats().snapshots.open, 1);
+    space.insert("key", "value").expect("room");
+    assert!(at(&within(hour), "s").is_empty().expect("open"), "the same instant");
+    assert!(!at(&within(Duration::ZERO), "s").is_empty().expect("open"), "a new one");
+    drop((one, others));
+    assert_eq!(db.stats().snapshots.open, 0, "nothing but handles keeps a snapshot open");
+    // One that has ended is not shared.
+    space.insert("key", vec![0; 2 << 20]).expect("room");
+    let ended = within(hour);
+    space.remove("key").expect("sound");
+    let fresh = within(hour);
+    assert!(matches!(at(&ended, "s").get("key"), Err(Error::Ended)));
+    assert!(at(&fresh, "s").is_empty().expect("open"));
+}
