@@ -177,3 +177,37 @@ fn no_session_begins_behind_a_base() {
     copy.apply(&mut &stream[..]).expect("it stands at the base");
     assert_eq!(contents(&copy, "the copy"), contents(&db, "the original"));
 }
+
+/// A removal emptied a leaf's overflow block, which alone had the epoch of the removal. The next open left the block
+/// out, and an increment took the leaf for unchanged.
+#[test]
+fn an_empty_overflow_block_leaves_its_epoch_to_the_leaf() {
+    let mode = Mode { design: "holm", ..MODE };
+    // Up to one more than the pairs of two blocks: for one of these numbers, the last pair lies alone.
+    for count in 20..58_u32 {
+        for removes_range in [false, true] {
+            let disk = SimDisk::new();
+            let db = mode.open(&disk).expect("a sound disk");
+            let space = db.keyspace("north").expect("a name");
+            (0..count).for_each(|key| space.insert(key.to_be_bytes(), "reef").expect("room"));
+            let mut stream = Vec::new();
+            let base = db.backup_since(0, &mut stream).expect("a buffer").epoch;
+            let copy = mode.open(&SimDisk::new()).expect("a sound disk");
+            copy.apply(&mut &stream[..]).expect("an empty database");
+            let last = (count - 1).to_be_bytes();
+            if removes_range {
+                assert_eq!(space.remove_range(&last[..]..).expect("sound"), 1);
+            } else {
+                assert!(space.remove(last).expect("sound"));
+            }
+            let disk = if removes_range { disk.kill() } else { disk };
+            drop(space);
+            db.close().expect("a sound disk");
+            let db = mode.open(&disk).expect("a sound disk");
+            stream.clear();
+            db.backup_since(base, &mut stream).expect("a later epoch");
+            copy.apply(&mut &stream[..]).unwrap_or_else(|error| panic!("{count}: {error}"));
+            assert_eq!(contents(&copy, "the copy"), contents(&db, "the original"), "{count}");
+        }
+    }
+}

@@ -135,9 +135,16 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     /// can tell the difference, but an answer that waits for the leaf's epoch then waits for this one.
     fn touch<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>) {
         let (context, handle) = context.parts();
-        if self.stamp(context) != handle.epoch() {
-            self.publish(handle, self.now().bits);
-            self.copied(context.volatile, 0);
+        self.stamp_first(context.volatile, handle);
+    }
+
+    /// The same. The first block gets the epoch, whatever the others have: an empty overflow block is not found again
+    /// by the next open, and what it says about the leaf's last change is lost.
+    fn stamp_first<M: Medium>(&self, volatile: &Volatile<BLOCKS, F>, handle: &mut WriteHandle<'_, M>) {
+        let State { tag, bits } = self.now();
+        if tag != handle.epoch() {
+            self.publish(handle, bits);
+            self.copied(volatile, 0);
         }
     }
 
@@ -150,6 +157,10 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     ) {
         let (context, handle) = write.parts();
         let bits = found.block.now().bits & !(1 << found.index);
+        if found.place > 0 && bits == 0 {
+            // Before the removal: if the process died in between, the leaf would have changed later than it says.
+            self.stamp_first(context.volatile, handle);
+        }
         found.block.publish(handle, bits);
         found.block.copied(context.volatile, found.place);
         if found.place > 0 && bits == 0 {
@@ -167,9 +178,6 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         if self.count(context) + SLOTS / 4 <= (context.volatile.blocks() - 1) * SLOTS {
             context.volatile.detach(place);
             self.derive(context);
-            // Otherwise the leaf would lose, with the block, the epoch of this change, and a reader could return the
-            // removal before it is durable.
-            self.touch(write);
         }
     }
 

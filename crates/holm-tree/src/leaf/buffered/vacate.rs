@@ -24,6 +24,10 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
             if gone == 0 {
                 continue;
             }
+            if place > 0 && now == gone {
+                // As in a single removal: the first block keeps the epoch.
+                self.stamp_first(context.volatile, handle);
+            }
             block.publish(handle, now & !gone);
             block.copied(context.volatile, place);
             for index in slots(gone) {
