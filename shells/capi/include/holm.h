@@ -67,6 +67,7 @@ extern "C" {
 #define HOLM_CONFLICT (-21)  /* another thread changed what the transaction had read: begin anew */
 #define HOLM_ENDED (-22)     /* the snapshot has ended, or the transaction of this iterator */
 #define HOLM_OVERFLOW (-23)  /* a sum that does not fit into 64 bits */
+#define HOLM_WRONG_BASE (-24) /* the backup does not continue the state that the database stands at */
 
 typedef struct holm_database holm_database; /* an open database */
 typedef struct holm_keyspace holm_keyspace; /* a named, ordered map in a database */
@@ -94,9 +95,22 @@ typedef struct holm_options {
     int32_t memory;      /* not 0: a private image in memory of this process, not a shared mapping of the files */
     int32_t must_exist;  /* not 0: do not create a database if there is none */
     uint64_t snapshot_bytes; /* the most bytes that open snapshots keep; beyond that the oldest ends; 0: 1 GiB */
+    int64_t sweep_ms;    /* milliseconds for a pass that removes expired pairs, or HOLM_SWEEP_MANUAL; 0: 300000 */
 } holm_options;
 
-#define HOLM_OPTIONS { sizeof(holm_options), HOLM_BUFFERED, 0, 0, 0, NULL, 0, 0, 0 }
+#define HOLM_OPTIONS { sizeof(holm_options), HOLM_BUFFERED, 0, 0, 0, NULL, 0, 0, 0, 0 }
+
+/* For sweep_ms: only holm_sweep() removes expired pairs. */
+#define HOLM_SWEEP_MANUAL (-1)
+
+/* What a keyspace is created with, and keeps for life. Fields may be added at the end. */
+typedef struct holm_keyspace_options {
+    size_t size;      /* sizeof(holm_keyspace_options) */
+    int32_t expires;  /* not 0: keys may expire, each value takes 8 bytes more, and each read asks for the time */
+    int32_t reserved; /* 0 */
+} holm_keyspace_options;
+
+#define HOLM_KEYSPACE_OPTIONS { sizeof(holm_keyspace_options), 0, 0 }
 
 /* Numbers about an open database. Fields may be added at the end. */
 typedef struct holm_stats {
@@ -118,6 +132,12 @@ typedef struct holm_stats {
     uint64_t oldest_snapshot_ns; /* the age of the oldest; 0 if there is none */
     uint64_t snapshot_memory_bytes; /* bytes of memory that they keep: former pairs of changed leaves */
     uint64_t snapshot_record_bytes; /* bytes of replaced records that they keep, a part of record_bytes */
+    uint64_t sweep_passes;      /* finished passes that remove expired pairs, those of holm_sweep() included */
+    uint64_t sweep_spared_passes; /* passes left out, because the database is a copy that only backups have changed */
+    uint64_t sweep_records_read; /* records whose expiry was read */
+    uint64_t sweep_records_removed; /* expired records that were removed */
+    uint64_t sweep_last_pass_ns; /* how long the last pass in the background took, pauses included */
+    uint64_t sweep_last_pass_work_ns; /* how long it worked, without its pauses */
 } holm_stats;
 
 /* The library's version, "0.1.0". Static. Any thread. */
@@ -172,6 +192,13 @@ int holm_check(const holm_database *database, uint64_t *faults);
  */
 int holm_open_keyspace(const holm_database *database, const char *name, holm_keyspace **keyspace);
 
+/*
+ * As holm_open_keyspace(), and creates the keyspace with `options`, NULL for the defaults. Any thread. Errors: INVALID
+ * if the keyspace exists with other options, or for options of an invalid size; POISONED, NO_SPACE.
+ */
+int holm_open_keyspace_with(const holm_database *database, const char *name, const holm_keyspace_options *options,
+                            holm_keyspace **keyspace);
+
 /* Closes the handle; the keyspace stays. Exclusive: no other call on this handle may be running. */
 void holm_close_keyspace(holm_keyspace *keyspace);
 
@@ -223,6 +250,57 @@ int holm_remove(const holm_keyspace *keyspace, const void *key, size_t key_size)
  * Errors: INVALID; POISONED, NO_SPACE (HOLM_STRICT alone).
  */
 int holm_count(const holm_keyspace *keyspace, uint64_t *count);
+
+/*
+ * Removes all pairs from `low`, inclusive, to `high`, exclusive, and stores their number in `count`, which may be NULL.
+ * NULL with size 0 is no bound. Far faster than one removal for each key, and *not* atomic: pairs go leaf by leaf, from
+ * the low end on, and after a crash or an error the first part of the range is removed, or nothing. A pair that another
+ * thread inserts meanwhile may stay. Expired pairs that are still stored count. Durable as the database's mode says.
+ * Any thread. Errors: POISONED, DROPPED, NO_SPACE; INVALID.
+ */
+int holm_remove_range(const holm_keyspace *keyspace, const void *low, size_t low_size, const void *high,
+                      size_t high_size, uint64_t *count);
+
+/* Removes all pairs; otherwise as holm_remove_range(). The keyspace stays. */
+int holm_clear(const holm_keyspace *keyspace, uint64_t *count);
+
+/*
+ * Keys that expire, in a keyspace that was created with `expires`: see holm_open_keyspace_with(). In any other keyspace
+ * these functions return HOLM_INVALID. Times are milliseconds. A key that has expired is absent for every function;
+ * only holm_count() counts it until a pass in the background, or holm_sweep(), has removed it. The time never goes
+ * back, also if the system's clock does. holm_insert() and holm_swap() store values that do not expire;
+ * holm_compare_and_swap() and holm_increment() keep a present key's expiry.
+ */
+
+/*
+ * Stores a value that expires `lifetime_ms` after the call, and replaces the previous one; 0: at once. Otherwise as
+ * holm_insert().
+ */
+int holm_insert_for(const holm_keyspace *keyspace, const void *key, size_t key_size, const void *value,
+                    size_t value_size, uint64_t lifetime_ms);
+
+/* The same, until `time_ms` after the beginning of 1970 (UTC). */
+int holm_insert_until(const holm_keyspace *keyspace, const void *key, size_t key_size, const void *value,
+                      size_t value_size, uint64_t time_ms);
+
+/*
+ * Stores in `time_ms` when a key expires, in milliseconds since 1970; 0 if it never does. HOLM_ABSENT if the key is
+ * absent. Any thread. Errors: those of holm_get(); INVALID.
+ */
+int holm_expiry(const holm_keyspace *keyspace, const void *key, size_t key_size, uint64_t *time_ms);
+
+/*
+ * Lets a key stay for ever, atomically. HOLM_ABSENT if it is absent, or does not expire anyway. Any thread. Errors:
+ * those of holm_insert(); INVALID.
+ */
+int holm_persist(const holm_keyspace *keyspace, const void *key, size_t key_size);
+
+/*
+ * Removes the expired pairs of all keyspaces now, and stores their number in `removed`, which may be NULL. Readers see
+ * no difference. Changes a restored copy, to which no incremental backup can be applied then. Any thread. Errors:
+ * POISONED, NO_SPACE; some of the pairs are removed.
+ */
+int holm_sweep(const holm_database *database, uint64_t *removed);
 
 /*
  * Atomic operations on one key. Each reads and writes the key at one instant between its call and its return, and is as
@@ -317,9 +395,25 @@ int holm_batch_insert(holm_batch *batch, const holm_keyspace *keyspace, const vo
 int holm_batch_remove(holm_batch *batch, const holm_keyspace *keyspace, const void *key, size_t key_size);
 
 /*
+ * Append insertions of values that expire: see holm_insert_for() and holm_insert_until(). The lifetime counts from this
+ * call on. In a keyspace without expiry, holm_batch_commit() returns HOLM_INVALID.
+ */
+int holm_batch_insert_for(holm_batch *batch, const holm_keyspace *keyspace, const void *key, size_t key_size,
+                          const void *value, size_t value_size, uint64_t lifetime_ms);
+int holm_batch_insert_until(holm_batch *batch, const holm_keyspace *keyspace, const void *key, size_t key_size,
+                            const void *value, size_t value_size, uint64_t time_ms);
+
+/*
+ * Sets the mark of the database with the batch: see holm_mark(). The last of several counts. If it is not greater than
+ * the present one, holm_batch_commit() returns HOLM_INVALID and applies nothing.
+ */
+int holm_batch_mark(holm_batch *batch, uint64_t mark);
+
+/*
  * Applies all operations at one instant and frees the handle, whatever it returns. One thread at a time.
- * Errors: TOO_LARGE (64 MiB, each operation counting 64 bytes more), INVALID for a keyspace of another database,
- * DROPPED, CAPACITY, NO_SPACE: nothing has been applied. POISONED: reopening applies all operations or none.
+ * Errors: TOO_LARGE (64 MiB, each operation counting 64 bytes more); INVALID for a keyspace of another database, an
+ * expiry where there is none, or a mark that does not rise; CONFLICT if other threads keep raising the mark; DROPPED,
+ * CAPACITY, NO_SPACE: nothing has been applied. POISONED: reopening applies all operations or none.
  */
 int holm_batch_commit(holm_batch *batch);
 
@@ -363,6 +457,32 @@ int holm_transaction_insert(const holm_transaction *transaction, const holm_keys
 /* Removes a key, which may be absent, when the transaction commits; otherwise as holm_transaction_insert(). */
 int holm_transaction_remove(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
                             size_t key_size);
+
+/*
+ * Store values that expire when the transaction commits: see holm_insert_for() and holm_insert_until(). The lifetime
+ * counts from this call on. Errors: those of holm_transaction_insert(); INVALID in a keyspace without expiry.
+ */
+int holm_transaction_insert_for(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
+                                size_t key_size, const void *value, size_t value_size, uint64_t lifetime_ms);
+int holm_transaction_insert_until(const holm_transaction *transaction, const holm_keyspace *keyspace,
+                                  const void *key, size_t key_size, const void *value, size_t value_size,
+                                  uint64_t time_ms);
+
+/*
+ * Removes all pairs from `low`, inclusive, to `high`, exclusive, when the transaction commits: all at one instant, or
+ * none. Stores in `count`, which may be NULL, how many they are now. NULL with size 0 is no bound. Takes the time and
+ * the memory of a scan, and conflicts as one. Errors: those of holm_transaction_insert(); TOO_LARGE, and the
+ * transaction has the writes that it had before.
+ */
+int holm_transaction_remove_range(const holm_transaction *transaction, const holm_keyspace *keyspace,
+                                  const void *low, size_t low_size, const void *high, size_t high_size,
+                                  uint64_t *count);
+
+/*
+ * Sets the mark of the database when the transaction commits: see holm_mark(). Errors: INVALID if it is not greater
+ * than the present one; CONFLICT.
+ */
+int holm_transaction_mark(const holm_transaction *transaction, uint64_t mark);
 
 /*
  * As holm_range(), at the transaction's instant and with its own writes, those that follow included. The caller closes
@@ -425,11 +545,124 @@ int holm_open_snapshot_keyspace(const holm_snapshot *snapshot, const char *name,
  */
 int holm_snapshot_epoch(const holm_snapshot *snapshot, uint64_t *epoch);
 
+/* Stores the mark that the database had in `mark`: see holm_mark(). Any thread. Errors: INVALID, ENDED. */
+int holm_snapshot_mark(const holm_snapshot *snapshot, uint64_t *mark);
+
 /*
  * Closes a snapshot. It ends with the last of its handles, keyspaces and iterators included, and what it kept is free
  * then. Exclusive: no other call on this handle may be running.
  */
 void holm_close_snapshot(holm_snapshot *snapshot);
+
+/*
+ * Marks. A program that applies the commands of a log gives the position of each command as the mark of the batch or
+ * transaction that has its effects. After any crash, both are there or neither, so it goes on behind the mark.
+ */
+
+/* Stores the mark, the greatest that was committed, in `mark`; HOLM_ABSENT if there never was one. Any thread. */
+int holm_mark(const holm_database *database, uint64_t *mark);
+
+/*
+ * Stores a mark in `mark` that survives a power failure, with everything that was committed with it or before: the
+ * latest such mark among those whose commits have returned. HOLM_ABSENT if there is none. Any thread.
+ */
+int holm_durable_mark(const holm_database *database, uint64_t *mark);
+
+/*
+ * Backups: the database at one instant, beside writers. A stream has names, keys and values, a checksum for each
+ * mebibyte, and a hash of all of it; any later version restores it. Streams go through functions of the caller.
+ */
+
+/*
+ * Takes the next `size` bytes of a stream. HOLM_OK if it has taken all of them. Any other code ends the stream: the
+ * function is not called again, and the call that runs it returns this code. No code of the library is 1000 or more.
+ * The function runs on the thread of that call. It returns: it neither jumps out nor throws.
+ */
+typedef int (*holm_stream_write)(void *context, const void *bytes, size_t size);
+
+/*
+ * Gives the next bytes of a stream: at most `capacity`, which is not 0. Stores their number in `size`, which is 0
+ * before the call; 0 is the end of the stream. Otherwise as holm_stream_write.
+ */
+typedef int (*holm_stream_read)(void *context, void *buffer, size_t capacity, size_t *size);
+
+/*
+ * A holm_stream_write and a holm_stream_read for a file descriptor, which is in the `int` behind `context`:
+ *     int fd = open("monday.backup", O_WRONLY | O_CREAT | O_EXCL, 0600);
+ *     int code = holm_backup_to(database, holm_write_fd, &fd, NULL);
+ * They neither sync nor close it. A pipe without a reader raises SIGPIPE, unless the program ignores it. Any thread.
+ * Errors: IO, NO_SPACE, INVALID.
+ */
+int holm_write_fd(void *context, const void *bytes, size_t size);
+int holm_read_fd(void *context, void *buffer, size_t capacity, size_t *size);
+
+/* What a backup contains. Fields may be added at the end, so begin with HOLM_BACKUP_INFO. */
+typedef struct holm_backup_info {
+    size_t size;        /* sizeof(holm_backup_info): which fields the caller knows */
+    uint8_t uuid[16];   /* identifies the database that the backup is of */
+    uint64_t base;      /* the epoch of the backup that it continues; 0: a whole backup */
+    uint64_t epoch;     /* the epoch up to which it is complete: the base of the next incremental backup */
+    uint64_t keyspaces; /* keyspaces */
+    uint64_t records;   /* pairs in the stream */
+    uint64_t kept;      /* pairs that are not in the stream, because the base has them */
+    uint64_t bytes;     /* bytes of the stream */
+} holm_backup_info;
+
+#define HOLM_BACKUP_INFO { sizeof(holm_backup_info), { 0 }, 0, 0, 0, 0, 0, 0 }
+
+/*
+ * In the functions below, `info` may be NULL. Otherwise it begins with HOLM_BACKUP_INFO, and is filled if the call
+ * returns HOLM_OK. INVALID if its size is not valid.
+ */
+
+/*
+ * Makes a copy of the database in a folder that does not exist or is empty. The folder gets its name once the copy is
+ * complete and durable. Any thread. Errors: those of holm_backup_to() and holm_restore().
+ */
+int holm_backup(const holm_database *database, const char *folder, holm_backup_info *info);
+
+/*
+ * Writes a whole backup, and waits until its contents are durable in the database. Makes no file durable. Any thread.
+ * Errors: the code of `write`; ENDED if open snapshots keep more than snapshot_bytes of holm_options; CORRUPT; INVALID;
+ * POISONED, NO_SPACE.
+ */
+int holm_backup_to(const holm_database *database, holm_stream_write write, void *context, holm_backup_info *info);
+
+/*
+ * Writes what has changed since an earlier backup of this database, whose epoch is `base`. Any earlier backup will do,
+ * and the database keeps nothing for it; 0: a whole backup. Otherwise as holm_backup_to(). Errors in addition: INVALID
+ * if `base` is later than the present epoch.
+ */
+int holm_backup_since(const holm_database *database, uint64_t base, holm_stream_write write, void *context,
+                      holm_backup_info *info);
+
+/* Writes a backup of a snapshot; otherwise as holm_backup_since(). */
+int holm_snapshot_backup_since(const holm_snapshot *snapshot, uint64_t base, holm_stream_write write, void *context,
+                               holm_backup_info *info);
+
+/*
+ * Makes a database of a whole backup, in a folder that does not exist or is empty. The folder gets its name once the
+ * database in it is complete and durable; if anything fails, it is as before. `options` may be NULL for the defaults;
+ * the design need not be that of the backup's database. Any thread.
+ * Errors: the code of `read`; CORRUPT, FOREIGN, VERSION if the stream is damaged, ends early or is none; WRONG_BASE if
+ * it is incremental; IO if the folder has anything in it; LOCKED if another process restores to it; NO_SPACE, INVALID.
+ */
+int holm_restore(const char *folder, const holm_options *options, holm_stream_read read, void *context,
+                 holm_backup_info *info);
+
+/*
+ * Brings a restored database, or the copy of holm_backup(), from one backup to the next, whose base is the state that
+ * it stands at. After any crash it stands at one of the two. In this process, readers see the changes one by one.
+ * Durable in every mode. `read` must neither call holm_apply() with this database (INVALID) nor wait for a thread that
+ * does. Any thread.
+ * Errors: the code of `read`; CORRUPT, FOREIGN, VERSION; WRONG_BASE if the backup is of another database or state, or
+ * this database was written since: nothing has changed. NO_SPACE, CAPACITY, POISONED: repeat the call with the same
+ * stream, or open the database anew.
+ */
+int holm_apply(const holm_database *database, holm_stream_read read, void *context, holm_backup_info *info);
+
+/* Reads a stream to its end and verifies all of it. Any thread. Errors: the code of `read`; CORRUPT, FOREIGN, VERSION. */
+int holm_verify_backup(holm_stream_read read, void *context, holm_backup_info *info);
 
 #ifdef __cplusplus
 }

@@ -12,7 +12,7 @@ use std::ffi::{c_int, c_void};
 pub struct Batch(Option<holm::Batch>);
 
 impl Batch {
-    fn push(&mut self, operation: impl FnOnce(holm::Batch) -> holm::Batch) -> Result<c_int, Refusal> {
+    pub(crate) fn push(&mut self, operation: impl FnOnce(holm::Batch) -> holm::Batch) -> Result<c_int, Refusal> {
         self.0 = Some(operation(self.0.take().ok_or_else(lost)?));
         Ok(HOLM_OK)
     }

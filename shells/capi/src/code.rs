@@ -48,6 +48,7 @@ codes! {
     HOLM_CONFLICT = -21;
     HOLM_ENDED = -22;
     HOLM_OVERFLOW = -23;
+    HOLM_WRONG_BASE = -24;
 }
 
 /// Returns HOLM_OK if found, HOLM_ABSENT if not.
@@ -95,6 +96,7 @@ impl From<holm::Error> for Refusal {
             Error::Conflict => HOLM_CONFLICT,
             Error::Ended => HOLM_ENDED,
             Error::Overflow { .. } => HOLM_OVERFLOW,
+            Error::WrongBase { .. } => HOLM_WRONG_BASE,
             _ => HOLM_OTHER,
         };
         Self::new(code, error.to_string())

@@ -2,6 +2,7 @@
 
 use crate::code::{HOLM_CORRUPT, HOLM_OK, Refusal, found};
 use crate::door::door;
+use crate::growing;
 use crate::keyspace::Keyspace;
 use crate::options::Options;
 use crate::raw::{self, Out};
@@ -22,6 +23,19 @@ pub(crate) unsafe fn name<'a>(pointer: *const c_char) -> Result<&'a str, Refusal
     name.to_str().map_err(|error| Refusal::invalid(format!("the keyspace's name is not UTF-8: {error}")))
 }
 
+/// Reads the path of a database.
+///
+/// # Safety
+/// As for [`raw::text`].
+pub(crate) unsafe fn path<'a>(pointer: *const c_char) -> Result<&'a Path, Refusal> {
+    // SAFETY: by the caller's contract, which is the same.
+    let path = unsafe { raw::text(pointer, "the path")? };
+    match path.is_empty() {
+        true => Err(Refusal::invalid("the path is empty")),
+        false => Ok(Path::new(OsStr::from_bytes(path.to_bytes()))),
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_open(
     path: *const c_char,
@@ -32,12 +46,9 @@ pub unsafe extern "C" fn holm_open(
         // SAFETY: by the header's contract: a place for a handle, a terminated path, options of their stated size.
         let (mut out, path, builder) = unsafe {
             let out = Out::for_handle(database, "the database")?;
-            (out, raw::text(path, "the path")?, Options::read(options)?.builder()?)
+            (out, self::path(path)?, growing::read(options)?.builder()?)
         };
-        if path.is_empty() {
-            return Err(Refusal::invalid("the path is empty"));
-        }
-        out.give(Database(builder.open(Path::new(OsStr::from_bytes(path.to_bytes())))?));
+        out.give(Database(builder.open(path)?));
         Ok(HOLM_OK)
     })
 }

@@ -39,6 +39,11 @@ impl Iter {
     }
 }
 
+/// Returns the range from one key, inclusive, to another, exclusive.
+pub(crate) fn half_open<'a>(low: Option<&'a [u8]>, high: Option<&'a [u8]>) -> (Bound<&'a [u8]>, Bound<&'a [u8]>) {
+    (low.map_or(Bound::Unbounded, Bound::Included), high.map_or(Bound::Unbounded, Bound::Excluded))
+}
+
 /// The output places of a pair.
 struct Pair {
     key: Out<*const c_void>,
@@ -94,7 +99,7 @@ pub unsafe extern "C" fn holm_range(
             let keyspace = raw::handle(keyspace, "the keyspace")?;
             (out, keyspace, raw::bound(low, low_size, "the low end")?, raw::bound(high, high_size, "the high end")?)
         };
-        let range = (low.map_or(Bound::Unbounded, Bound::Included), high.map_or(Bound::Unbounded, Bound::Excluded));
+        let range = half_open(low, high);
         out.give(Iter::new(keyspace.range(range), limit));
         Ok(HOLM_OK)
     })

@@ -10,16 +10,22 @@
 #![allow(clippy::missing_safety_doc, reason = "include/holm.h states the contract of each function")]
 
 mod atomic;
+mod backup;
 mod batch;
 mod code;
 mod copy;
 mod database;
 mod door;
+mod expiry;
+mod growing;
 mod iter;
 mod keyspace;
+mod mark;
 mod options;
+mod range;
 mod raw;
 mod scan;
 mod snapshot;
 mod stats;
+mod stream;
 mod transaction;

@@ -1,8 +1,9 @@
 //! `holm_options`: the options of an open.
 
-use crate::code::{HOLM_UNSUPPORTED, Refusal};
+use crate::code::Refusal;
+use crate::growing::Growing;
 use crate::raw;
-use holm::{Builder, Database, Durability, ImageMode};
+use holm::{Builder, Database, Durability, ImageMode, Sweep};
 use std::ffi::c_char;
 use std::time::Duration;
 
@@ -18,44 +19,20 @@ pub struct Options {
     memory: i32,
     must_exist: i32,
     snapshot_bytes: u64,
+    sweep_ms: i64,
 }
 
-const _: () = assert!(size_of::<Options>() == 56, "laid out as in the header");
+/// `sweep_ms`: expired records are not removed in the background.
+const HOLM_SWEEP_MANUAL: i64 = -1;
 
-/// No version of the struct is larger.
-pub(crate) const LARGEST: usize = 4096;
+const _: () = assert!(size_of::<Options>() == 64, "laid out as in the header");
+
+// SAFETY: as in the header: numbers, and a pointer that may be NULL.
+unsafe impl Growing for Options {
+    const NAME: &str = "HOLM_OPTIONS";
+}
 
 impl Options {
-    /// Reads the options that the caller knows; the other fields are zero.
-    ///
-    /// # Safety
-    /// A pointer that is not NULL points to a size, and to as many bytes as the size says.
-    pub(crate) unsafe fn read(pointer: *const Options) -> Result<Self, Refusal> {
-        // SAFETY: all fields are numbers, or a pointer that may be NULL.
-        let mut options: Options = unsafe { std::mem::zeroed() };
-        if pointer.is_null() {
-            return Ok(options);
-        }
-        // SAFETY: by the caller's contract; the size is the first field of every version.
-        let size = unsafe { pointer.cast::<usize>().read_unaligned() };
-        if !(size_of::<usize>()..=LARGEST).contains(&size) {
-            return Err(Refusal::invalid(format!("options of {size} bytes: begin with HOLM_OPTIONS")));
-        }
-        // SAFETY: by the caller's contract there are `size` bytes behind the pointer, and the copy is at most as long
-        // as the struct.
-        unsafe {
-            let to = (&raw mut options).cast::<u8>();
-            to.copy_from_nonoverlapping(pointer.cast(), size.min(size_of::<Options>()));
-        }
-        let known = size_of::<Options>().min(size);
-        // SAFETY: within the `size` bytes behind the pointer.
-        let beyond = unsafe { raw::bytes(pointer.cast::<u8>().add(known).cast(), size - known, "the options")? };
-        if beyond.iter().any(|byte| *byte != 0) {
-            return Err(Refusal::new(HOLM_UNSUPPORTED, "not supported: an option that this version does not know"));
-        }
-        Ok(options)
-    }
-
     /// Returns a builder with these options.
     ///
     /// # Safety
@@ -79,6 +56,14 @@ impl Options {
         }
         if self.snapshot_bytes != 0 {
             builder = builder.snapshot_bytes(self.snapshot_bytes);
+        }
+        match self.sweep_ms {
+            0 => {}
+            HOLM_SWEEP_MANUAL => builder = builder.sweep(Sweep::Manual),
+            other => {
+                let words = |_| Refusal::invalid(format!("a sweep every {other} ms: expected 0, 1 or more, or -1"));
+                builder = builder.sweep(Sweep::Every(Duration::from_millis(other.try_into().map_err(words)?)));
+            }
         }
         if !self.design.is_null() {
             // SAFETY: by the caller's contract.

@@ -1,5 +1,5 @@
 //! Conversions from C to Rust: bytes, texts, handles, and places for results. All checks of pointers are here. Only
-//! this file and `copy` dereference pointers, except for the two structs.
+//! this file, `copy` and `growing` dereference pointers, and `stats` for its struct.
 
 use crate::code::Refusal;
 use std::ffi::{CStr, c_char, c_void};

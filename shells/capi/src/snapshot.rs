@@ -8,7 +8,7 @@ use crate::raw::{self, Out};
 use std::ffi::{c_char, c_int};
 
 /// The type behind `holm_snapshot`.
-pub struct Snapshot(holm::Snapshot);
+pub struct Snapshot(pub(crate) holm::Snapshot);
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_open_snapshot(database: *const Database, snapshot: *mut *mut Snapshot) -> c_int {

@@ -3,7 +3,7 @@
 use crate::code::{HOLM_OK, Refusal};
 use crate::database::Database;
 use crate::door::door;
-use crate::options::LARGEST;
+use crate::growing::LARGEST;
 use crate::raw;
 use std::ffi::c_int;
 
@@ -28,9 +28,15 @@ pub struct Stats {
     oldest_snapshot_ns: u64,
     snapshot_memory_bytes: u64,
     snapshot_record_bytes: u64,
+    sweep_passes: u64,
+    sweep_spared_passes: u64,
+    sweep_records_read: u64,
+    sweep_records_removed: u64,
+    sweep_last_pass_ns: u64,
+    sweep_last_pass_work_ns: u64,
 }
 
-const _: () = assert!(size_of::<Stats>() == 144, "laid out as in the header");
+const _: () = assert!(size_of::<Stats>() == 192, "laid out as in the header");
 
 impl From<holm::Stats> for Stats {
     fn from(stats: holm::Stats) -> Self {
@@ -53,6 +59,12 @@ impl From<holm::Stats> for Stats {
             oldest_snapshot_ns: stats.snapshots.oldest_ns,
             snapshot_memory_bytes: stats.snapshots.memory_bytes,
             snapshot_record_bytes: stats.snapshots.record_bytes,
+            sweep_passes: stats.sweep.passes,
+            sweep_spared_passes: stats.sweep.spared_passes,
+            sweep_records_read: stats.sweep.records_read,
+            sweep_records_removed: stats.sweep.records_removed,
+            sweep_last_pass_ns: stats.sweep.last_pass_ns,
+            sweep_last_pass_work_ns: stats.sweep.last_pass_work_ns,
         }
     }
 }

@@ -4,24 +4,38 @@ use crate::code::{HOLM_OK, Refusal, found};
 use crate::copy::{Buffer, CopyOut};
 use crate::database::Database;
 use crate::door::door;
-use crate::iter::Iter;
+use crate::iter::{Iter, half_open};
 use crate::keyspace::Keyspace;
 use crate::raw::{self, Out};
 use crate::scan::{Held, Scan, State, ended};
 use holm::TransactionRange;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
-use std::ops::Bound;
 use std::rc::Rc;
 
 /// The type behind `holm_transaction`. One thread at a time uses it and its iterators, as the header says.
-pub struct Transaction(Rc<RefCell<State>>);
+pub struct Transaction(pub(crate) Rc<RefCell<State>>);
+
+/// Reads the handles of a transaction and of a keyspace.
+///
+/// # Safety
+/// As for [`raw::handle`].
+pub(crate) unsafe fn handles<'a>(
+    transaction: *const Transaction,
+    keyspace: *const Keyspace,
+) -> Result<(&'a RefCell<State>, &'a holm::Keyspace), Refusal> {
+    // SAFETY: by the caller's contract, which is the same.
+    unsafe {
+        let transaction = raw::handle(transaction, "the transaction")?;
+        Ok((&transaction.0, raw::handle(keyspace, "the keyspace")?.present()?))
+    }
+}
 
 /// Reads the handles and the key that most functions have.
 ///
 /// # Safety
 /// As for [`raw::handle`] and [`raw::bytes`].
-unsafe fn place<'a>(
+pub(crate) unsafe fn place<'a>(
     transaction: *const Transaction,
     keyspace: *const Keyspace,
     key: *const c_void,
@@ -29,9 +43,8 @@ unsafe fn place<'a>(
 ) -> Result<(&'a RefCell<State>, &'a holm::Keyspace, &'a [u8]), Refusal> {
     // SAFETY: by the caller's contract, which is the same.
     unsafe {
-        let transaction = raw::handle(transaction, "the transaction")?;
-        let keyspace = raw::handle(keyspace, "the keyspace")?.present()?;
-        Ok((&transaction.0, keyspace, raw::bytes(key, key_size, "the key")?))
+        let (state, keyspace) = handles(transaction, keyspace)?;
+        Ok((state, keyspace, raw::bytes(key, key_size, "the key")?))
     }
 }
 
@@ -163,7 +176,7 @@ pub unsafe extern "C" fn holm_transaction_range(
             let (low, high) = (raw::bound(low, low_size, "the low end")?, raw::bound(high, high_size, "the high end")?);
             (out, transaction, keyspace, low, high)
         };
-        let range = (low.map_or(Bound::Unbounded, Bound::Included), high.map_or(Bound::Unbounded, Bound::Excluded));
+        let range = half_open(low, high);
         out.give(iterate(transaction, limit, |transaction| transaction.range::<&[u8]>(keyspace, range))?);
         Ok(HOLM_OK)
     })

@@ -79,11 +79,11 @@ impl Installed {
         program
     }
 
-    /// Runs a program with folders of its own, and returns its output.
+    /// Runs a program in a folder, with folders of its own, and returns its output.
     fn run(&self, program: &Path, folders: &[&str]) -> String {
         let place = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(program);
-        command.args(folders.iter().map(|folder| place.path().join(folder)));
+        command.current_dir(place.path()).args(folders.iter().map(|folder| place.path().join(folder)));
         let done = command.env("LD_LIBRARY_PATH", self.lib()).output().expect("it was compiled");
         let (told, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         assert!(done.status.success() && errors.is_empty(), "{}: {told}{errors}", done.status);
@@ -136,11 +136,14 @@ fn a_prefix_may_have_spaces() {
 }
 
 /// Each program of the tests, its folders, and what it prints.
-const PROGRAMS: [(&str, &[&str], &str); 4] = [
+const PROGRAMS: [(&str, &[&str], &str); 7] = [
     ("tests/doors.c", &["one.holm", "two.holm"], "every door\n"),
     ("tests/atomics.c", &["one.holm"], "every atom\n"),
     ("tests/transactions.c", &["one.holm", "two.holm"], "every transaction\n"),
     ("tests/snapshots.c", &["one.holm", "two.holm"], "every snapshot\n"),
+    ("tests/marks.c", &["one.holm", "two.holm"], "every mark\n"),
+    ("tests/expiry.c", &["one.holm", "two.holm"], "every expiry\n"),
+    ("tests/backups.c", &["one.holm", "two.holm", "three.holm", "four.holm", "stream"], "every backup\n"),
 ];
 
 fn run_all(installed: &Installed, link: Link) {

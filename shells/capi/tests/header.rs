@@ -10,15 +10,21 @@ use std::path::{Path, PathBuf};
 const HEADER: &str = include_str!("../include/holm.h");
 const SOURCES: &[&str] = &[
     include_str!("../src/atomic.rs"),
+    include_str!("../src/backup.rs"),
     include_str!("../src/batch.rs"),
     include_str!("../src/code.rs"),
     include_str!("../src/copy.rs"),
     include_str!("../src/database.rs"),
     include_str!("../src/door.rs"),
+    include_str!("../src/expiry.rs"),
     include_str!("../src/iter.rs"),
     include_str!("../src/keyspace.rs"),
+    include_str!("../src/mark.rs"),
+    include_str!("../src/options.rs"),
+    include_str!("../src/range.rs"),
     include_str!("../src/snapshot.rs"),
     include_str!("../src/stats.rs"),
+    include_str!("../src/stream.rs"),
     include_str!("../src/transaction.rs"),
 ];
 
@@ -71,15 +77,37 @@ fn rust_type(kind: &str) -> String {
     match kind {
         "int" => "c_int".into(),
         "char" => "c_char".into(),
+        "uint8_t" => "u8".into(),
         "void" => "c_void".into(),
         "size_t" => "usize".into(),
+        "int32_t" => "i32".into(),
+        "uint32_t" => "u32".into(),
         "int64_t" => "i64".into(),
         "uint64_t" => "u64".into(),
         handle => {
             let name = handle.strip_prefix("holm_").expect("a type of the header's own");
-            name[..1].to_uppercase() + &name[1..]
+            name.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
         }
     }
+}
+
+/// Returns the declared structs by name: their fields, in Rust syntax.
+fn declared_structs() -> BTreeMap<String, Vec<String>> {
+    let text = declarations();
+    let structs = text.split("typedef struct ").skip(1).filter_map(|rest| rest.split_once(" {"));
+    let structs = structs.filter(|(name, _)| !name.contains(';')).map(|(name, rest)| {
+        let fields = rest.split('}').next().expect("its end").split(';').map(str::trim);
+        let fields = fields.filter(|field| !field.is_empty()).map(|field| match field.strip_suffix(']') {
+            None => split_name(field).1.to_owned() + ": " + &rust_type(split_name(field).0),
+            Some(array) => {
+                let (field, count) = array.split_once('[').expect("a number of elements");
+                let (kind, name) = split_name(field);
+                format!("{name}: [{}; {count}]", rust_type(kind))
+            }
+        });
+        (rust_type(name), fields.collect())
+    });
+    structs.collect()
 }
 
 /// Returns the functions of the sources, in the same form.
@@ -97,6 +125,15 @@ fn defined() -> BTreeMap<String, String> {
     functions.collect()
 }
 
+/// Returns the fields of a struct of the sources, in the same form.
+fn defined_struct(name: &str) -> Vec<String> {
+    let opening = format!("#[repr(C)]\npub struct {name} {{");
+    let found: Vec<_> = SOURCES.iter().filter_map(|source| source.split_once(&opening)).collect();
+    let [(_, rest)] = found[..] else { panic!("{} structs named {name}", found.len()) };
+    let fields = rest.split('}').next().expect("its end").split(',').map(str::trim);
+    fields.filter(|field| !field.is_empty()).map(ToOwned::to_owned).collect()
+}
+
 /// Returns the library beside the tests' own programs.
 fn library() -> PathBuf {
     let folder = Path::new(env!("CARGO_BIN_EXE_holm-install")).parent().expect("a folder").to_owned();
@@ -109,12 +146,22 @@ fn library() -> PathBuf {
 #[test]
 fn parameters_agree() {
     let (declared, defined) = (declared(), defined());
-    assert!(declared.len() > 45, "{declared:?}");
+    assert!(declared.len() > 65, "{declared:?}");
     assert_eq!(declared["holm_count"], "(keyspace: *const Keyspace, count: *mut u64) -> c_int");
     for (name, parameters) in &declared {
         assert_eq!(Some(parameters), defined.get(name), "{name}: the header on the left");
     }
     assert_eq!(declared.len(), defined.len(), "{:?}", defined.keys().filter(|name| !declared.contains_key(*name)));
+}
+
+#[test]
+fn structs_agree() {
+    let declared = declared_structs();
+    assert_eq!(declared.keys().collect::<Vec<_>>(), ["BackupInfo", "KeyspaceOptions", "Options", "Stats"]);
+    assert_eq!(declared["BackupInfo"][..2], ["size: usize", "uuid: [u8; 16]"]);
+    for (name, fields) in &declared {
+        assert_eq!(*fields, defined_struct(name), "{name}: the header on the left");
+    }
 }
 
 #[test]
@@ -137,7 +184,7 @@ fn codes_agree() {
         .filter_map(|line| line.strip_prefix("#define "))
         .filter_map(|line| line.split_once(' '))
         .filter_map(|(name, rest)| code(name, rest.split("/*").next().unwrap_or(rest)))
-        .filter(|(name, _)| !["HOLM_BUFFERED", "HOLM_STRICT", "HOLM_ON_SYNC"].contains(&&**name))
+        .filter(|(name, _)| !["HOLM_BUFFERED", "HOLM_STRICT", "HOLM_ON_SYNC", "HOLM_SWEEP_MANUAL"].contains(&&**name))
         .collect();
     let code_rs = include_str!("../src/code.rs");
     let sources: BTreeMap<_, _> = code_rs
