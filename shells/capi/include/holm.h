@@ -661,7 +661,9 @@ int holm_restore(const char *folder, const holm_options *options, holm_stream_re
  */
 int holm_apply(const holm_database *database, holm_stream_read read, void *context, holm_backup_info *info);
 
-/* Reads a stream to its end and verifies all of it. Any thread. Errors: the code of `read`; CORRUPT, FOREIGN, VERSION. */
+/*
+ * Reads a stream to its end and verifies all of it. Any thread. Errors: the code of `read`; CORRUPT, FOREIGN, VERSION.
+ */
 int holm_verify_backup(holm_stream_read read, void *context, holm_backup_info *info);
 
 #ifdef __cplusplus

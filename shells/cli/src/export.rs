@@ -12,6 +12,7 @@ use holm::ReadOnlyKeyspace;
 
 use crate::args::Export;
 use crate::exit::{Exit, note};
+use crate::expiring::{self, may_expire};
 use crate::formats::{Format, Writer};
 use crate::{opened, output};
 
@@ -26,6 +27,9 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
         return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
     };
     export(&keyspace, file, format, args.header)?;
+    if may_expire(keyspace.options()) && format != Format::Jsonl {
+        note("keys of this keyspace may expire: only jsonl and `backup` keep when");
+    }
     // A user who keeps the file must not take it for complete.
     let faults = database.check()?.faults;
     faults.first().inspect(|fault| note(&format!("the database is damaged, see `check`: {fault}")));
@@ -49,11 +53,11 @@ fn write<W: Write>(keyspace: &ReadOnlyKeyspace, mut writer: Writer<W>, header: b
     let mut count = 0;
     for record in keyspace.iter() {
         let (key, value) = record?;
-        writer.pair(&key, &value)?;
-        count += 1;
+        count += u64::from(expiring::write(&mut writer, (&key, &value), keyspace.options(), || keyspace.expiry(&key))?);
     }
+    // What has expired is no longer there to be read, and counts until it is removed.
     let expected = keyspace.len()?;
-    if count != expected {
+    if count != expected && !may_expire(keyspace.options()) {
         bail!("{count} records could be read of {expected}: the database is damaged, see `check`");
     }
     Ok(writer.into_inner())

@@ -6,6 +6,8 @@
 //! | csv    | key, comma, value, line feed; RFC 4180     | literally                                    |
 //! | jsonl  | `{"key":"..","value":".."}`, line feed     | `key_base16`, `value_base16`: hex digits     |
 //!
+//! A record that expires has `"expires_ms":1769860800000` in JSON lines; the other formats leave that out.
+//!
 //! A reader holds at most one record in memory, and rejects a record over the limits before it has read all of it. It
 //! drops a byte order mark at the start of the input; no writer writes one. A blank line is a bad line.
 
@@ -64,6 +66,8 @@ impl Limits {
 pub(crate) struct Pair {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
+    /// When the record expires, in milliseconds since 1970, if the input says so: only JSON lines can.
+    pub(crate) expires_ms: Option<u64>,
 }
 
 /// The result of a read.
@@ -156,13 +160,18 @@ impl<W: Write> Writer<W> {
         self.out.write_all(b"key,value\n").context("writing the output")
     }
 
-    /// Writes a record and its line feed.
-    pub(crate) fn pair(&mut self, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
+    /// Returns whether the format has a place for the time at which a record expires.
+    pub(crate) fn tells_expiry(&self) -> bool {
+        self.format == Format::Jsonl
+    }
+
+    /// Writes a record, when it expires if the format can tell, and a line feed.
+    pub(crate) fn pair(&mut self, key: &[u8], value: &[u8], expires_ms: Option<u64>) -> anyhow::Result<()> {
         self.record.clear();
         match self.format {
             Format::Tsv => tsv::append(key, Some(value), &mut self.record),
             Format::Csv => csv::append(key, Some(value), &mut self.record),
-            Format::Jsonl => jsonl::append(key, Some(value), &mut self.record),
+            Format::Jsonl => jsonl::append(key, Some(value), expires_ms, &mut self.record),
         }
         self.out.write_all(&self.record).context("writing the output")
     }
@@ -173,7 +182,7 @@ impl<W: Write> Writer<W> {
         match self.format {
             Format::Tsv => tsv::append(key, None, &mut self.record),
             Format::Csv => csv::append(key, None, &mut self.record),
-            Format::Jsonl => jsonl::append(key, None, &mut self.record),
+            Format::Jsonl => jsonl::append(key, None, None, &mut self.record),
         }
         self.out.write_all(&self.record).context("writing the output")
     }
@@ -226,8 +235,8 @@ mod tests {
             for key in odd {
                 for value in odd {
                     let mut writer = Writer::new(format, Vec::new());
-                    writer.pair(key, value).unwrap();
-                    writer.pair(value, key).unwrap();
+                    writer.pair(key, value, None).unwrap();
+                    writer.pair(value, key, None).unwrap();
                     let text = writer.into_inner();
                     let expected = vec![Ok((key.to_vec(), value.to_vec())), Ok((value.to_vec(), key.to_vec()))];
                     assert_eq!(read(format, &text, LIMITS), expected, "{format:?} {}", text.escape_ascii());
@@ -259,8 +268,8 @@ mod tests {
                 (b"k", b"1234567"),
                 (b"k", &long),
             ];
-            pairs.iter().for_each(|(key, value)| writer.pair(key, value).unwrap());
-            writer.pair(b"a", b"b").unwrap();
+            pairs.iter().for_each(|(key, value)| writer.pair(key, value, None).unwrap());
+            writer.pair(b"a", b"b", None).unwrap();
             let found = read(format, &writer.into_inner(), limits);
             assert_eq!(found.len(), 6, "{format:?}");
             assert_eq!(found[0], Ok((pairs[0].0.to_vec(), pairs[0].1.to_vec())), "{format:?}");

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use crate::args::Keyspaces;
 use crate::escape::escaped;
 use crate::exit::Exit;
+use crate::expiring::may_expire;
 use crate::{opened, output};
 
 pub(crate) fn run(args: &Keyspaces) -> anyhow::Result<Exit> {
@@ -12,9 +13,13 @@ pub(crate) fn run(args: &Keyspaces) -> anyhow::Result<Exit> {
     let mut text = String::new();
     for name in database.keyspaces()? {
         text.push_str(&escaped(name.as_bytes()));
-        if args.records {
-            let records = database.existing_keyspace(&name)?.map_or(Ok(0), |keyspace| keyspace.len())?;
-            write!(text, "\t{records}")?;
+        if let Some(keyspace) = database.existing_keyspace(&name)? {
+            if args.records {
+                write!(text, "\t{}", keyspace.len()?)?;
+            }
+            if args.expiry {
+                text.push_str(if may_expire(keyspace.options()) { "\texpires" } else { "\tstays" });
+            }
         }
         text.push('\n');
     }

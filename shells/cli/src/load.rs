@@ -8,17 +8,19 @@
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use anyhow::{Context, anyhow, bail};
 use holm::{Batch, Database, Durability, Keyspace};
 
-use crate::args::Load;
+use crate::args::{Expiring, Lifetime, Load};
 use crate::exit::{Exit, chain};
+use crate::expiring::{self, may_expire, refusal};
 use crate::formats::tsv::Tsv;
 use crate::formats::{Fault, Format, LIMITS, Next, Pair, Records};
+use crate::output::{self, counted};
 use crate::progress::Progress;
-use crate::{input, opened, output};
+use crate::{input, opened};
 
 /// Bytes per read.
 const READ_BYTES: usize = 256 * 1024;
@@ -51,6 +53,7 @@ pub(crate) fn load_beside(
     if args.header && format != Format::Csv {
         bail!("--header is for csv");
     }
+    expiring::check_target(&args.target, &args.expiring)?;
     let progress = Progress::new(source.bytes);
     let input = BufReader::with_capacity(READ_BYTES, progress.watch(source.input));
     let mut records: Box<dyn Records + '_> =
@@ -125,11 +128,6 @@ impl Tally {
     }
 }
 
-/// `1 record`, `2 records`.
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// Stores every record up to the end or the first error. In both cases the tally counts the stored records.
 fn load(
     args: &Load,
@@ -138,9 +136,10 @@ fn load(
     database: &Database,
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
-    let keyspace = database.keyspace(&args.target.keyspace)?;
+    let keyspace = expiring::keyspace(database, &args.target.keyspace, &args.expiring)?;
     let grouped = args.writing.durability == Some(Durability::Strict);
-    let mut stored = Stored { database, keyspace, grouped, group: database.batch(), group_bytes: 0, count: 0 };
+    let group = database.batch();
+    let mut stored = Stored { database, keyspace, expiring: &args.expiring, grouped, group, group_bytes: 0, count: 0 };
     let mut pair = Pair::default();
     if args.header
         && let Next::Bad { line, fault } = records.next(&mut pair).with_context(|| format!("reading {source}"))?
@@ -174,6 +173,7 @@ fn load(
 struct Stored<'a> {
     database: &'a Database,
     keyspace: Keyspace,
+    expiring: &'a Expiring,
     grouped: bool,
     group: Batch,
     group_bytes: usize,
@@ -183,13 +183,25 @@ struct Stored<'a> {
 
 impl Stored<'_> {
     fn insert(&mut self, pair: &Pair) -> anyhow::Result<()> {
+        let (keyspace, key, value) = (&self.keyspace, &pair.key, &pair.value);
+        let until = pair.expires_ms.map(|millis| UNIX_EPOCH + Duration::from_millis(millis));
+        if until.is_some() && !may_expire(keyspace.options()) {
+            return Err(refusal(keyspace.name()));
+        }
         if !self.grouped {
-            self.keyspace.insert(&pair.key, &pair.value)?;
+            match until {
+                Some(time) => keyspace.insert_until(key, value, time)?,
+                None => expiring::insert(keyspace, key, value, self.expiring)?,
+            }
             self.count += 1;
             return Ok(());
         }
         let group = std::mem::replace(&mut self.group, self.database.batch());
-        self.group = group.insert(&self.keyspace, &pair.key, &pair.value);
+        self.group = match (until, self.expiring.expires_in) {
+            (Some(time), _) => group.insert_until(keyspace, key, value, time),
+            (None, Some(Lifetime::Limited(lifetime))) => group.insert_for(keyspace, key, value, lifetime),
+            (None, Some(Lifetime::Never) | None) => group.insert(keyspace, key, value),
+        };
         self.group_bytes += pair.key.len() + pair.value.len();
         if self.group.len() >= GROUP_RECORDS || self.group_bytes >= GROUP_BYTES {
             self.commit()?;

@@ -9,11 +9,15 @@ mod apply;
 mod args;
 mod backup;
 mod bench;
+mod bounds;
 mod cas;
 mod check;
+mod clear;
 mod del;
 mod escape;
 mod exit;
+mod expire;
+mod expiring;
 mod export;
 mod formats;
 mod get;
@@ -29,6 +33,7 @@ mod put;
 mod restore;
 mod scan;
 mod stat;
+mod sweep;
 mod verify;
 mod watch;
 
@@ -44,11 +49,13 @@ fn main() -> ExitCode {
         args::Verb::Get(args) => get::run(args),
         args::Verb::Put(args) => put::run(args),
         args::Verb::Del(args) => del::run(args),
+        args::Verb::Expire(args) => expire::run(args),
         args::Verb::Cas(args) => cas::run(args),
         args::Verb::Incr(args) => incr::run(args),
         args::Verb::Pop(args) => pop::run(args),
         args::Verb::Scan(args) => scan::run(args),
         args::Verb::Export(args) => export::run(args),
+        args::Verb::Clear(args) => clear::run(args),
         args::Verb::Backup(args) => backup::run(args),
         args::Verb::Restore(args) => restore::run(args),
         args::Verb::Apply(args) => apply::run(args),
@@ -56,6 +63,7 @@ fn main() -> ExitCode {
         args::Verb::Keyspaces(args) => keyspaces::run(args),
         args::Verb::Stat(args) => stat::run(args),
         args::Verb::Check(args) => check::run(args),
+        args::Verb::Sweep(args) => sweep::run(args),
         args::Verb::Bench(args) => bench::run(args),
     };
     exit::code(done)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use holm::{Database, Error, ImageMode, ReadOnlyDatabase};
+use holm::{Database, Error, ImageMode, ReadOnlyDatabase, Sweep};
 
 use crate::args::Writing;
 use crate::exit::{Exit, chain, note};
@@ -57,6 +57,11 @@ fn cannot_open(path: &Path, error: Error) -> anyhow::Error {
 /// Opens an existing database for writing or recovery. A misspelt name must not create an empty database.
 pub(crate) fn existing(path: &Path) -> anyhow::Result<Database> {
     Database::builder().create(false).open(path).map_err(|error| cannot_open(path, error))
+}
+
+/// The same without the thread that removes expired records.
+pub(crate) fn existing_unswept(path: &Path) -> anyhow::Result<Database> {
+    Database::builder().create(false).sweep(Sweep::Manual).open(path).map_err(|error| cannot_open(path, error))
 }
 
 /// Opens a database for writing, with the given options. Creates it if `create` is set and it is absent.

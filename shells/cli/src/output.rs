@@ -26,6 +26,11 @@ pub(crate) fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     finish(out)
 }
 
+/// `1 record`, `2 records`.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Writes a value, escaped or literally, and a line feed if one is wanted.
 pub(crate) fn print_value(value: &[u8], escaped: bool, newline: bool) -> anyhow::Result<()> {
     let mut text = Vec::new();

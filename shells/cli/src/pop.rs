@@ -6,18 +6,22 @@ use anyhow::Context;
 use crate::args::Pop;
 use crate::exit::Exit;
 use crate::formats::Writer;
-use crate::{opened, output};
+use crate::{expiring, opened, output};
 
 pub(crate) fn run(args: &Pop) -> anyhow::Result<Exit> {
     opened::closing(opened::existing(&args.target.database)?, |database| {
         let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
             return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
         };
-        // No other process has the database open, so nothing comes between the scan and the removal.
-        let found = if args.last { keyspace.last()? } else { keyspace.first()? };
-        let Some((key, value)) = found else { return Ok(Exit::Absent) };
         let mut writer = Writer::new(args.format, output::standard());
-        writer.pair(&key, &value)?;
+        // No other process has the database open, so nothing comes between the scan and the removal.
+        let key = loop {
+            let found = if args.last { keyspace.last()? } else { keyspace.first()? };
+            let Some((key, value)) = found else { return Ok(Exit::Absent) };
+            if expiring::write(&mut writer, (&key, &value), keyspace.options(), || keyspace.expiry(&key))? {
+                break key;
+            }
+        };
         output::finish(writer.into_inner())?;
         keyspace.remove(key)?;
         database.sync().context("cannot make the removal durable")?;

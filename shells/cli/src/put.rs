@@ -7,7 +7,7 @@ use anyhow::Context;
 use crate::args::{Put, Writing, bytes};
 use crate::exit::Exit;
 use crate::formats::LIMITS;
-use crate::{input, opened};
+use crate::{expiring, input, opened};
 
 pub(crate) fn run(args: &Put) -> anyhow::Result<Exit> {
     let record = &args.record;
@@ -17,8 +17,10 @@ pub(crate) fn run(args: &Put) -> anyhow::Result<Exit> {
         None => standard_input()?,
     };
     LIMITS.allow(&key, &value)?;
+    expiring::check_target(&record.target, &args.expiring)?;
     opened::closing(opened::writable(&record.target.database, &Writing::default(), true)?, |database| {
-        database.keyspace(&record.target.keyspace)?.insert(key, value)?;
+        let keyspace = expiring::keyspace(database, &record.target.keyspace, &args.expiring)?;
+        expiring::insert(&keyspace, &key, &value, &args.expiring)?;
         database.sync().context("cannot make the record durable")?;
         Ok(Exit::Found)
     })

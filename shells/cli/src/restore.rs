@@ -2,11 +2,11 @@
 
 use holm::Database;
 
-use crate::args::FromBackup;
+use crate::args::Restore;
 use crate::exit::Exit;
 use crate::{output, verify};
 
-pub(crate) fn run(args: &FromBackup) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &Restore) -> anyhow::Result<Exit> {
     let info = verify::with_input(args.file.as_deref(), |stream| Ok(Database::restore(stream, &args.database)?))?;
     output::print(verify::lines(&info))?;
     Ok(Exit::Found)

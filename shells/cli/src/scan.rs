@@ -1,17 +1,12 @@
 //! `scan`: records in key order, between bounds, in either direction, up to a limit.
 
-use std::cmp::max;
-use std::ffi::OsString;
-use std::ops::Bound;
-
-use crate::args::{Scan, bytes};
+use crate::args::Scan;
 use crate::exit::Exit;
 use crate::formats::Writer;
-use crate::{opened, output};
+use crate::{bounds, expiring, opened, output};
 
 pub(crate) fn run(args: &Scan) -> anyhow::Result<Exit> {
-    let argument = |key: &Option<OsString>| key.as_deref().map(|key| bytes(key, args.escaped)).transpose();
-    let range = range(argument(&args.from)?, argument(&args.to)?, argument(&args.prefix)?);
+    let range = bounds::of(&args.bounds, args.escaped)?;
     let database = opened::readable(&args.target.database)?;
     let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
         return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
@@ -26,69 +21,12 @@ pub(crate) fn run(args: &Scan) -> anyhow::Result<Exit> {
             let (key, value) = record?;
             if args.keys_only {
                 writer.key(&key)?
-            } else {
-                writer.pair(&key, &value)?
+            } else if !expiring::write(&mut writer, (&key, &value), keyspace.options(), || keyspace.expiry(&key))? {
+                continue;
             }
             left -= 1;
         }
     }
     output::finish(writer.into_inner())?;
     Ok(Exit::Found)
-}
-
-type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
-
-/// Returns the keys within the bounds that begin with the prefix; `None` if there can be none.
-fn range(from: Option<Vec<u8>>, to: Option<Vec<u8>>, prefix: Option<Vec<u8>>) -> Option<Range> {
-    let prefix = prefix.unwrap_or_default();
-    let to = match (to, after(&prefix)) {
-        (Some(to), Some(after)) => Some(to.min(after)),
-        (to, after) => to.or(after),
-    };
-    let from = max(from.unwrap_or_default(), prefix);
-    if to.as_ref().is_some_and(|to| *to <= from) {
-        return None;
-    }
-    Some((Bound::Included(from), to.map_or(Bound::Unbounded, Bound::Excluded)))
-}
-
-/// Returns the least key greater than all that begin with the prefix; `None` if there is none.
-fn after(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
-    let mut after = prefix[..=last].to_vec();
-    after[last] += 1;
-    Some(after)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bounds(from: &str, to: &str, prefix: &str) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
-        let some = |text: &str| (!text.is_empty()).then(|| text.into());
-        range(some(from), some(to), some(prefix)).map(|bounds| match bounds {
-            (Bound::Included(from), Bound::Excluded(to)) => (from, Some(to)),
-            (Bound::Included(from), Bound::Unbounded) => (from, None),
-            other => panic!("{other:?}"),
-        })
-    }
-
-    #[test]
-    fn bounds_and_prefix_narrow_each_other() {
-        assert_eq!(bounds("", "", ""), Some((vec![], None)));
-        assert_eq!(bounds("a", "c", ""), Some((b"a".to_vec(), Some(b"c".to_vec()))));
-        assert_eq!(bounds("", "", "ab"), Some((b"ab".to_vec(), Some(b"ac".to_vec()))));
-        assert_eq!(bounds("abc", "", "ab"), Some((b"abc".to_vec(), Some(b"ac".to_vec()))));
-        assert_eq!(bounds("a", "abx", "ab"), Some((b"ab".to_vec(), Some(b"abx".to_vec()))));
-        assert_eq!(bounds("b", "", "ab"), None);
-        assert_eq!(bounds("c", "b", ""), None);
-        assert_eq!(bounds("b", "b", ""), None);
-    }
-
-    #[test]
-    fn after_the_last_byte_there_is_nothing() {
-        assert_eq!(after(b"a\xff\xff"), Some(b"b".to_vec()));
-        assert_eq!(after(b"\xff\xff"), None);
-        assert_eq!(after(b""), None);
-    }
 }

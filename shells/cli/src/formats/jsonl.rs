@@ -1,8 +1,9 @@
 //! One JSON object per line: `{"key":"..","value":".."}`. JSON strings are Unicode, so bytes that are not UTF-8 become
-//! hex digits in `key_base16` or `value_base16` instead, separately for each of the two fields.
+//! hex digits in `key_base16` or `value_base16` instead, separately for each of the two fields. A record that expires
+//! has `expires_ms`, in milliseconds since 1970.
 //!
-//! The reader accepts the members in any order, no other members, and only strings. It rejects a number or an object as
-//! a value: it does not guess which of its spellings to store.
+//! The reader accepts the members in any order, no other members, and keys and values only as strings. It rejects a
+//! number or an object as a value: it does not guess which of its spellings to store.
 
 use std::io::{self, BufRead};
 
@@ -19,12 +20,15 @@ const ESCAPED_BYTES: usize = 6;
 const FRAME_BYTES: usize = 1024;
 
 /// Appends a record or a key alone, with a line feed.
-pub(crate) fn append(key: &[u8], value: Option<&[u8]>, out: &mut Vec<u8>) {
+pub(crate) fn append(key: &[u8], value: Option<&[u8]>, expires_ms: Option<u64>, out: &mut Vec<u8>) {
     out.push(b'{');
     append_member("key", key, out);
     if let Some(value) = value {
         out.push(b',');
         append_member("value", value, out);
+    }
+    if let Some(millis) = expires_ms {
+        out.extend_from_slice(format!(",\"expires_ms\":{millis}").as_bytes());
     }
     out.extend_from_slice(b"}\n");
 }
@@ -49,6 +53,7 @@ struct Object {
     key_base16: Option<String>,
     value: Option<String>,
     value_base16: Option<String>,
+    expires_ms: Option<u64>,
 }
 
 /// Reads JSON objects, one per line.
@@ -93,6 +98,7 @@ impl<R: BufRead> ByLine for Jsonl<R> {
             serde_json::from_slice(without_line_end(&self.line)).map_err(|error| json_fault(&error))?;
         pair.key = member("key", object.key, object.key_base16)?;
         pair.value = member("value", object.value, object.value_base16)?;
+        pair.expires_ms = object.expires_ms;
         self.limits.allow(&pair.key, &pair.value)
     }
 }
@@ -124,7 +130,7 @@ fn from_base16(digits: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::read;
-    use super::super::{Format, LIMITS};
+    use super::super::{Format, LIMITS, Next};
     use super::*;
 
     #[test]
@@ -138,10 +144,26 @@ mod tests {
     #[test]
     fn what_is_not_utf8_stands_in_hex_digits() {
         let mut out = Vec::new();
-        append(b"k\xff", Some("\u{e9}\u{1}\"".as_bytes()), &mut out);
-        append(b"k", None, &mut out);
+        append(b"k\xff", Some("\u{e9}\u{1}\"".as_bytes()), None, &mut out);
+        append(b"k", None, None, &mut out);
         let expected = "{\"key_base16\":\"6bff\",\"value\":\"\u{e9}\\u0001\\\"\"}\n{\"key\":\"k\"}\n";
         assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+
+    #[test]
+    fn the_time_of_a_record_is_its_own() {
+        let mut out = Vec::new();
+        append(b"a", Some(b"1"), Some(u64::MAX), &mut out);
+        append(b"b", Some(b"2"), None, &mut out);
+        assert!(out.starts_with(b"{\"key\":\"a\",\"value\":\"1\",\"expires_ms\":18446744073709551615}\n"));
+        out.extend_from_slice(b"{\"key\":\"c\",\"value\":\"3\",\"expires_ms\":\"4\"}\n");
+        let mut records = Format::Jsonl.records(&out[..], LIMITS);
+        let mut pair = Pair::default();
+        for (line, expires_ms) in [(1, Some(u64::MAX)), (2, None)] {
+            assert_eq!(records.next(&mut pair).unwrap(), Next::Pair { line });
+            assert_eq!(pair.expires_ms, expires_ms);
+        }
+        assert!(matches!(records.next(&mut pair).unwrap(), Next::Bad { line: 3, .. }));
     }
 
     #[test]

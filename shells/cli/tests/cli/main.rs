@@ -3,9 +3,11 @@
 
 mod atomic;
 mod backups;
+mod expiry;
 mod input;
 mod load;
 mod output;
+mod ranges;
 mod reading;
 mod records;
 mod support;

@@ -81,6 +81,12 @@ fn reading_creates_no_database() {
         "cas db k a b",
         "cas db k a --remove",
         "pop db",
+        "del db --prefix k",
+        "clear db",
+        "sweep db",
+        "expire db k",
+        "expire db k --never",
+        "expire db k --in 1s",
     ] {
         let complaint = sea.holm(line).complaint();
         assert!(complaint.contains("db"), "{line}: {complaint}");
@@ -112,6 +118,10 @@ fn a_keyspace_that_is_absent_is_named_and_not_created() {
         "pop db",
         "scan db",
         "export db",
+        "del db --to z",
+        "clear db",
+        "expire db north",
+        "expire db north --in 1s",
     ] {
         let said = sea.holm(&format!("{line} --keyspace reefs"));
         assert_eq!(said.error, "holm: no keyspace named \"reefs\" (there are: \"default\")\n", "{line}");
@@ -171,13 +181,20 @@ fn a_key_beyond_the_limit_is_refused() {
 #[test]
 fn every_verb_has_help_with_examples() {
     let sea = Sea::new();
-    let verbs =
-        ["load", "get", "put", "del", "cas", "incr", "pop", "scan", "export", "keyspaces", "stat", "check", "bench"];
+    let general = sea.holm("--help").with(0);
+    let verbs = general.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let verbs: Vec<_> =
+        verbs.filter_map(|line| line.split_whitespace().next()).filter(|verb| *verb != "help").collect();
+    assert!(verbs.len() > 15 && verbs.contains(&"expire"), "{verbs:?}");
     for verb in verbs {
         let help = sea.call([verb, "--help"]).with(0);
-        assert!(help.contains(&format!("Examples:\n  holm {verb}")), "{verb}: {help}");
+        let (_, examples) = help.split_once("Examples:\n").unwrap_or_else(|| panic!("{verb}: {help}"));
+        assert!(
+            examples.lines().next().is_some_and(|first| first.contains(&format!("holm {verb} "))),
+            "{verb}: {help}"
+        );
     }
-    assert!(sea.holm("--help").with(0).contains("Exit codes:"));
+    assert!(general.contains("Exit codes:"));
 }
 
 #[test]
@@ -213,7 +230,7 @@ fn what_is_no_database_is_named_once() {
 #[test]
 fn help_is_wrapped_once() {
     let sea = Sea::new();
-    for verb in ["load", "put", "cas", "incr", "pop", "scan", "export", "bench"] {
+    for verb in ["load", "put", "cas", "incr", "pop", "scan", "export", "del", "clear", "expire", "sweep", "bench"] {
         let help = sea.call(["help", verb]).with(0);
         let lines: Vec<_> = help.lines().collect();
         for pair in lines.windows(2) {

@@ -1,0 +1,53 @@
+//! `del` with a range, and `clear`.
+
+use crate::support::Sea;
+
+fn with_letters() -> Sea {
+    let sea = Sea::new();
+    sea.fed("load db", b"a\t1\nab\t2\nabc\t3\nb\t4\nc\t5\n").with(0);
+    sea
+}
+
+#[test]
+fn a_range_is_removed() {
+    for (options, removed, left) in [
+        ("--prefix ab", "2 records", "a b c "),
+        ("--from ab", "4 records", "a "),
+        ("--to abc", "2 records", "abc b c "),
+        ("--from abc --to c", "2 records", "a ab c "),
+        ("--prefix a --from ab --to abc", "1 record", "a abc b c "),
+        (r"--escaped --prefix \x61b", "2 records", "a b c "),
+    ] {
+        let sea = with_letters();
+        assert_eq!(sea.holm(&format!("del db {options}")).with(0), format!("{removed} removed\n"), "{options}");
+        assert_eq!(sea.holm("scan db --keys-only").with(0).replace('\n', " "), left, "{options}");
+    }
+}
+
+#[test]
+fn a_range_without_records_is_absent() {
+    let sea = with_letters();
+    for options in ["--prefix x", "--from c --to a", "--from b --to b", "--prefix a --from b"] {
+        assert_eq!(sea.holm(&format!("del db {options}")).with(1), "0 records removed\n", "{options}");
+    }
+    assert_eq!(sea.holm("scan db --keys-only").with(0).lines().count(), 5);
+}
+
+/// The prefix is an unset variable of a script, more often than not.
+#[test]
+fn everything_is_removed_only_by_name() {
+    let sea = with_letters();
+    for line in [vec!["--prefix", ""], vec!["--from", ""], vec!["--from", "", "--prefix", ""]] {
+        let complaint = sea.call([vec!["del", "db"], line].concat()).complaint();
+        assert!(complaint.contains("`clear`"), "{complaint}");
+    }
+    for line in ["del db", "del db a --prefix a", "del db a --to c"] {
+        let said = sea.holm(line);
+        assert_eq!(said.code, Some(2), "{line}: {said:?}");
+    }
+    assert_eq!(sea.holm("scan db --keys-only").with(0).lines().count(), 5);
+    sea.holm("put db north coral --keyspace reefs").with(0);
+    assert_eq!(sea.holm("clear db").with(0), "5 records removed\n");
+    assert_eq!(sea.holm("clear db").with(0), "0 records removed\n");
+    assert_eq!(sea.holm("keyspaces db --records").with(0), "default\t0\nreefs\t1\n");
+}
