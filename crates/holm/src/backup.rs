@@ -268,8 +268,8 @@ impl Snapshot {
         let uuid = uuid_of(&engine.store)?;
         // The instant lies within its epoch, whose later changes are not in the backup. Those before it are sent again.
         let epoch = self.epoch() - 1;
-        // Of two snapshots of one epoch, the later one is no base for the other: it has changes of leaves that the other
-        // would keep. Nor can a copy tell which of them it stands at.
+        // Of two snapshots of one epoch, the later one is no base for the other: it has changes of leaves that the
+        // other would keep. Nor can a copy tell which of them it stands at.
         if base > 0 && base >= epoch {
             let what = format!("the base of a backup is an earlier one: found {base}, and epoch {epoch}");
             return Err(Error::Invalid { what });

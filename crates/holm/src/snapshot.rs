@@ -150,8 +150,8 @@ struct Inner {
 pub(crate) struct RecentSnapshot(Mutex<Weak<Inner>>);
 
 impl RecentSnapshot {
-    /// Returns the snapshot if it is open and not older than `age`; otherwise takes one. Of several callers at once, one
-    /// takes a snapshot for all.
+    /// Returns the snapshot if it is open and not older than `age`; otherwise takes one. Of several callers at once,
+    /// one takes a snapshot for all.
     pub(crate) fn within(&self, engine: &Arc<Engine>, age: Duration) -> Result<Snapshot> {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_fit =

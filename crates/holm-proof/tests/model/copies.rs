@@ -1,4 +1,5 @@
-//! Backups: whole and incremental ones, of the present and of snapshots, applied to a copy that must equal their source.
+//! Backups: whole and incremental ones, of the present and of snapshots, applied to a copy that must equal their
+//! source.
 
 use super::maps::State;
 use super::scans::{SnapshotTwin, compare};

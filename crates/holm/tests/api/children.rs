@@ -124,8 +124,8 @@ fn the_other_process() {
             say("40");
         }
         "mark" => crate::marks::mark_until_killed(Path::new(&path), &say),
-        "apply" => crate::backups::apply_until_killed(Path::new(&path), &say),
-        "restore" => crate::backups::restore_until_killed(Path::new(&path), &say),
+        "apply" => crate::backup_kills::apply_until_killed(Path::new(&path), &say),
+        "restore" => crate::backup_kills::restore_until_killed(Path::new(&path), &say),
         "expire" => crate::expiry::sweep_until_killed(Path::new(&path), &say),
         other => panic!("no part named {other}"),
     }

@@ -7,6 +7,7 @@
 
 mod atomic;
 mod back_in_time;
+mod backup_kills;
 mod backups;
 mod batches;
 mod children;

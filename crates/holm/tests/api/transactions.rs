@@ -158,8 +158,8 @@ fn what_was_read_must_still_be_so() {
     assert_sound(&db);
 }
 
-/// A read that a leaf answers which the transaction knows already was taken for a read of the leaf that it has met last.
-/// That one was not validated: the transaction saw one key before a commit and the other after it.
+/// A read that a leaf answers which the transaction knows already was taken for a read of the leaf that it has met
+/// last. That one was not validated: the transaction saw one key before a commit and the other after it.
 #[test]
 fn a_leaf_that_is_read_again_vouches_for_no_other() {
     let folder = folder();

@@ -54,7 +54,8 @@ pub(crate) struct Put {
 
 pub(super) const EXPIRE: &str = "\
 Without --in and --never, prints when the key expires: a time such as 2026-01-31T12:00:00.000Z, or `never`. Exit \
-code 1 if the key is absent, or has expired. The keyspace must be one whose keys may expire: see `holm help put`. A change is \
+code 1 if the key is absent, or has expired. The keyspace must be one whose keys may expire: see `holm help \
+put`. A change is \
 durable when the command returns.
 
 Examples:
@@ -77,7 +78,8 @@ pub(crate) struct Expire {
 
 pub(super) const DEL: &str = "\
 With a key: exit code 1 if it is absent. With --prefix, --from or --to: prints how many records were removed; \
-exit code 1 if there was none. A range is removed from its low end on, some dozen records at a time, so a command that is cut \
+exit code 1 if there was none. A range is removed from its low end on, some dozen records at a time, so a \
+command that is cut \
 short leaves the rest of it. In a keyspace whose keys expire, expired records that are still stored count. The removal \
 is durable when the command returns.
 
