@@ -190,6 +190,7 @@ fn an_empty_overflow_block_leaves_its_epoch_to_the_leaf() {
             let db = mode.open(&disk).expect("a sound disk");
             let space = db.keyspace("north").expect("a name");
             (0..count).for_each(|key| space.insert(key.to_be_bytes(), "reef").expect("room"));
+            db.sync().expect("a sound disk");
             let mut stream = Vec::new();
             let base = db.backup_since(0, &mut stream).expect("a buffer").epoch;
             let copy = mode.open(&SimDisk::new()).expect("a sound disk");
