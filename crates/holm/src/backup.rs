@@ -204,6 +204,7 @@ impl Database {
     ///   been written since its last backup was restored or applied.
     /// - [`Corrupt`](Error::Corrupt), [`Foreign`](Error::Foreign), [`Version`](Error::Version), [`Io`](Error::Io):
     ///   nothing has changed.
+    /// - [`Invalid`](Error::Invalid): another backup is being applied to this database.
     /// - [`NoSpace`](Error::NoSpace), [`Capacity`](Error::Capacity), [`Poisoned`](Error::Poisoned): call again with the
     ///   same stream, or open the database anew, which completes it.
     ///

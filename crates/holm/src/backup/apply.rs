@@ -15,7 +15,7 @@ use crate::store::Files;
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, TryLockError};
 
 /// The bytes that are read from a stored stream at once.
 const READ_AT_ONCE: usize = 256 << 10;
@@ -28,7 +28,12 @@ fn files(engine: &Engine) -> Result<&Files> {
 /// Brings a database to the state of a stream.
 pub(super) fn apply(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<BackupInfo> {
     let staging = Staging::new(&*files(engine)?.vfs, &engine.store.path);
-    let _alone = engine.increments.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = match engine.increments.try_lock() {
+        Ok(alone) => alone,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        // Not to wait: the stream's reader may itself have called this.
+        Err(TryLockError::WouldBlock) => return Err(Error::Invalid { what: "another backup is being applied".into() }),
+    };
     // An earlier call may have met a full disk half-way.
     complete_staged(engine, &staging)?;
     let stored = staging.begin()?;

@@ -496,3 +496,22 @@ fn a_reader_or_writer_that_fails_is_told_apart_from_damage() {
     }
     assert_eq!(db.stats().snapshots.open, 0, "a backup that fails closes its snapshot");
 }
+
+/// A reader that applies a backup itself, and so would wait for itself.
+struct Applying<'a>(&'a Database, &'a [u8]);
+
+impl Read for Applying<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let refused = self.0.apply(&mut io::empty());
+        assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
+        self.1.read(buffer)
+    }
+}
+
+#[test]
+fn one_backup_is_applied_at_a_time() {
+    let folder = folder();
+    let (_, stream) = whole(&relaxed(&folder.path().join("db")));
+    let copy = relaxed(&folder.path().join("copy"));
+    copy.apply(&mut Applying(&copy, &stream)).expect("an empty database");
+}
