@@ -3,6 +3,7 @@
  * refused. Runs plainly and under the address sanitizer. No test waits for a time: what is over was over before.
  */
 #include "check.h"
+#include <dirent.h>
 #include <time.h>
 
 _Static_assert(sizeof(holm_keyspace_options) == 16, "options are laid out as the library has them");
@@ -13,6 +14,18 @@ static uint64_t now_ms(void) {
     struct timespec now;
     CHECK(!clock_gettime(CLOCK_REALTIME, &now));
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* The threads of this process; 0 where the system does not tell. */
+static int threads(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    int count = 0;
+    if (!tasks)
+        return 0;
+    for (struct dirent *task; (task = readdir(tasks));)
+        count += *task->d_name != '.';
+    closedir(tasks);
+    return count;
 }
 
 static holm_keyspace *expiring(holm_database *database, const char *name) {
@@ -183,7 +196,9 @@ static void background(const char *folder) {
     IS(HOLM_INVALID, holm_open(folder, &options, &database));
     options.sweep_ms = 1;
     IS(HOLM_OK, holm_open(folder, &options, &database));
+    int before = threads();
     holm_keyspace *tides = expiring(database, "tides");
+    CHECK(!before || threads() == before + 1);
     for (int number = 0; number < 100; number++) {
         char key[8];
         snprintf(key, sizeof key, "k%02d", number);
@@ -209,7 +224,9 @@ int main(int count, char **arguments) {
     IS(HOLM_OK, holm_open(arguments[1], &options, &database));
     IS(HOLM_OK, holm_sweep(database, &removed));
     CHECK(removed == 0);
+    int before = threads();
     creation(database);
+    CHECK(threads() == before);
     IS(HOLM_OK, holm_open_keyspace(database, "tides", &tides));
     IS(HOLM_OK, holm_open_keyspace(database, "plain", &plain));
     deadlines(database, tides);
