@@ -4,7 +4,8 @@
 //! The model consists of ordered maps and of the states since the last sync. From them follows the answer of each
 //! operation, which transactions must conflict and which must not, and what a loss of power may leave.
 //!
-//! `HOLM_MODEL=1000..2000` runs other seeds, and `HOLM_MODEL_STEPS` sets their length.
+//! `HOLM_MODEL=1000..2000` runs other seeds, and `HOLM_MODEL_STEPS` sets their length. `HOLM_MODEL_FILE` names a file
+//! with one program, such as the fuzz target leaves.
 
 #![forbid(unsafe_code)]
 
@@ -76,6 +77,9 @@ fn number(name: &str) -> Option<usize> {
 
 #[test]
 fn everything_agrees_with_the_model() {
+    if let Some(path) = std::env::var_os("HOLM_MODEL_FILE") {
+        return run(&std::fs::read(path).expect("a file with a program"), true);
+    }
     let steps = number("HOLM_MODEL_STEPS").unwrap_or(STEPS);
     let seeds = std::env::var("HOLM_MODEL").ok().map_or(SEEDS, |text| {
         let ends = text.split_once("..").map(|(from, to)| from.parse().and_then(|from| Ok(from..to.parse()?)));
