@@ -250,3 +250,31 @@ fn batches_on_a_full_disk(mode: Mode, growths: u64) -> u32 {
     assert_eq!(reopened(&disk, mode, &history), RecoveredFrom::CleanShutdown);
     refused
 }
+
+/// Blocks that were emptied in the last epoch of a session are free at once in the next one. They still kept their
+/// slots for the state before, as if a crash could choose it. A leaf was replaced by one such block after the other,
+/// until a put failed: the leaf was "full however often it is split".
+#[test]
+fn blocks_that_were_emptied_last_have_room() {
+    let durability = Durability::OnSync;
+    for mode in Mode::over_designs(&[Mode::new(false, durability), Mode::new(true, durability)]) {
+        for killed in [false, true] {
+            let disk = SimDisk::new();
+            let db = mode.open(&disk).expect("a sound disk");
+            let space = db.keyspace("north").expect("a name");
+            let fill = |space: &holm::Keyspace| (0..3_000_u32).try_for_each(|key| space.insert(key.to_be_bytes(), ""));
+            fill(&space).expect("room");
+            db.sync().expect("a sound disk");
+            space.clear().expect("room");
+            if killed {
+                db.sync().expect("a sound disk");
+            }
+            let disk = if killed { disk.kill() } else { disk };
+            drop(space);
+            db.close().expect("a sound disk");
+            let db = mode.open(&disk).expect("a sound disk");
+            fill(&db.keyspace("north").expect("a name")).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
+            assert_eq!(contents(&db, "filled again").len(), 3_000);
+        }
+    }
+}
