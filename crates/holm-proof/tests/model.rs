@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 
 /// The seeds of a usual test, and the number of their steps.
-const SEEDS: Range<u64> = 0..40;
+const SEEDS: Range<u64> = 0..30;
 const STEPS: usize = 500;
 
 /// Returns the bytes of a program by seed.
