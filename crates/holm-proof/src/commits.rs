@@ -5,19 +5,20 @@
 //! after the death of the process. A commit is there as a whole or not at all, whenever the process dies; after a power
 //! cut, the label decides.
 
-use crate::crashes::{Bounds, Crashes, Persistency};
+use crate::crashes::{Crashes, Persistency};
+use crate::each_crash::{BOUNDS, Moment, each_crash};
 use crate::fixture::advance;
 use crate::recorded::Recorded;
 use crate::scenarios::Verdict;
 use crate::snapshot::Snapshot;
 use crate::subject::{Subject, Tree};
-use crate::trace::{Entry, Event, Mark};
+use crate::trace::{Entry, Mark};
 use holm_medium::{Epoch, FIRST_EPOCH, Guard, Result, Storage, StorageOps, Writer};
 use holm_tree::leaf::RecoveryPoint;
 use holm_tree::{CommitObserver, CommitRequest, Committed, SeekTarget, TreeRoot, TreeWrite};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What the caller does wrong, if anything.
@@ -168,61 +169,40 @@ pub fn crash_commits(subject: &'static Subject, crash: Persistency, bug: IntentB
     let (base, entries, states) = record(subject, &commits, bug).map_err(|error| error.to_string())?;
     // Of leaves of several blocks, a sample of the recoveries.
     let sample = subject.blocks * subject.blocks * 2 - 1;
-    let bounds = Bounds { exhaustive: 8, pairs: 1, random: 2 };
-    let mut random = Pcg64::seed_from_u64(1);
-    let mut crashes = Crashes::new(crash, base);
-    let (mut returned, mut in_flight, mut seen, mut again) = (0, false, BTreeSet::new(), 0);
-    for (event, entry) in entries.iter().enumerate() {
-        let now = entry.event == Event::Fence || matches!(entry.event, Event::Mark(_));
-        if now || crash == Persistency::Visible {
-            crashes.visit(&bounds, &mut random, |choice| -> std::result::Result<(), String> {
-                if !seen.insert((choice.content, returned, in_flight)) {
-                    return Ok(());
-                }
-                let left = choice.snapshot();
-                let right: Vec<&Contents> = if crash == Persistency::Visible {
-                    states[returned..=returned + usize::from(in_flight)].iter().map(|state| &state.0).collect()
-                } else {
-                    vec![&states[states.partition_point(|(_, label)| *label <= left.durable()) - 1].0]
-                };
-                let judge = |fixture: &CommitFixture, what: &str| {
-                    let found = fixture.contents();
-                    let sound = right.contains(&&found);
-                    let said = || format!("{crash}: event {event}, {entry}{what}: found {found:?}, expected {right:?}");
-                    if sound { Ok(()) } else { Err(said()) }
-                };
-                let said = |error: holm_medium::MediumError| format!("{crash}: event {event}, {entry}: {error}");
-                let fixture = CommitFixture::recover(subject, &left, crash, &commits, bug, 1).map_err(said)?;
-                judge(&fixture, "")?;
-                // The process that recovers dies, too.
-                if crash == Persistency::Visible && in_flight && seen.len().is_multiple_of(sample) {
-                    let mut twice = Crashes::new(crash, left.clone());
-                    for (event, entry) in fixture.writer.storage().medium.take().iter().enumerate() {
-                        twice.visit(
-                            &bounds,
-                            &mut Pcg64::seed_from_u64(1),
-                            |choice| -> std::result::Result<(), String> {
-                                again += 1;
-                                let left = choice.snapshot();
-                                let fixture =
-                                    CommitFixture::recover(subject, &left, crash, &commits, bug, 2).map_err(said)?;
-                                judge(&fixture, ", and again in recovery")
-                            },
-                        )?;
-                        twice.pass(event, entry);
-                    }
-                }
-                Ok(())
-            })?;
+    let mut again = 0;
+    let images = each_crash(crash, base, &entries, |moment, choice| {
+        let Moment { event, entry, returned, in_flight, images } = *moment;
+        let left = choice.snapshot();
+        let right: Vec<&Contents> = if crash == Persistency::Visible {
+            states[returned..=returned + usize::from(in_flight)].iter().map(|state| &state.0).collect()
+        } else {
+            vec![&states[states.partition_point(|(_, label)| *label <= left.durable()) - 1].0]
+        };
+        let judge = |fixture: &CommitFixture, what: &str| {
+            let found = fixture.contents();
+            let sound = right.contains(&&found);
+            let said = || format!("{crash}: event {event}, {entry}{what}: found {found:?}, expected {right:?}");
+            if sound { Ok(()) } else { Err(said()) }
+        };
+        let said = |error: holm_medium::MediumError| format!("{crash}: event {event}, {entry}: {error}");
+        let fixture = CommitFixture::recover(subject, &left, crash, &commits, bug, 1).map_err(said)?;
+        judge(&fixture, "")?;
+        // The process that recovers dies, too.
+        if crash == Persistency::Visible && in_flight && images.is_multiple_of(sample) {
+            let mut twice = Crashes::new(crash, left.clone());
+            for (event, entry) in fixture.writer.storage().medium.take().iter().enumerate() {
+                twice.visit(&BOUNDS, &mut Pcg64::seed_from_u64(1), |choice| -> std::result::Result<(), String> {
+                    again += 1;
+                    let left = choice.snapshot();
+                    let fixture = CommitFixture::recover(subject, &left, crash, &commits, bug, 2).map_err(said)?;
+                    judge(&fixture, ", and again in recovery")
+                })?;
+                twice.pass(event, entry);
+            }
         }
-        crashes.pass(event, entry);
-        match entry.event {
-            Event::Mark(Mark::Begun(_)) => in_flight = true,
-            Event::Mark(Mark::Returned(_)) => (returned, in_flight) = (returned + 1, false),
-            _ => {}
-        }
-    }
-    Ok(format!("{crash}: {} images, {again} in recovery", seen.len()))
+        Ok(())
+    })?;
+    Ok(format!("{crash}: {images} images, {again} in recovery"))
 }
 
 /// Records the commits over three full leaves. Returns also the contents after each, and its label.

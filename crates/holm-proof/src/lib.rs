@@ -10,6 +10,7 @@ mod crashes;
 pub mod cycles;
 pub mod death;
 pub mod disk;
+mod each_crash;
 mod explore;
 mod fixture;
 pub mod history;

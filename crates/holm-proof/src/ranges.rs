@@ -5,7 +5,8 @@
 //! there; a part is there as a whole, because all of its leaves have one label here. Every tree that a crash leaves is
 //! inspected and written to again: the range that empty leaves have left belongs to exactly one leaf.
 
-use crate::crashes::{Bounds, Crashes, Persistency};
+use crate::crashes::Persistency;
+use crate::each_crash::{Moment, each_crash};
 use crate::fixture::{TreeFixture, advance};
 use crate::inspect::inspect;
 use crate::model::{Contents, Step};
@@ -14,12 +15,10 @@ use crate::script::Script;
 use crate::snapshot::Snapshot;
 use crate::subject::Subject;
 use crate::threads;
-use crate::trace::{Entry, Event, Mark};
+use crate::trace::{Entry, Mark};
 use holm_medium::{Epoch, Result};
 use holm_tree::RangeRemoval;
 use holm_tree::leaf::KeyRange;
-use rand::SeedableRng;
-use rand_pcg::Pcg64;
 use std::collections::BTreeSet;
 
 /// What the caller does wrong, if anything.
@@ -185,41 +184,24 @@ pub fn crash_ranges(subject: &'static Subject, crash: Persistency, bug: RangeBug
     let (base, entries, states) = record(subject, bug).map_err(|error| error.to_string())?;
     // What a caller that is right would have found.
     let states = if bug == RangeBug::None { states } else { record(subject, RangeBug::None).expect("sound").2 };
-    let bounds = Bounds { exhaustive: 8, pairs: 1, random: 2 };
-    let mut random = Pcg64::seed_from_u64(1);
-    let mut crashes = Crashes::new(crash, base);
-    let (mut returned, mut in_flight, mut seen) = (0, false, BTreeSet::new());
     let by_label = subject.capabilities.per_epoch && crash != Persistency::Visible;
-    for (event, entry) in entries.iter().enumerate() {
-        let now = entry.event == Event::Fence || matches!(entry.event, Event::Mark(_));
-        if now || crash == Persistency::Visible {
-            crashes.visit(&bounds, &mut random, |choice| -> std::result::Result<(), String> {
-                if !seen.insert((choice.content, returned, in_flight)) {
-                    return Ok(());
-                }
-                let left = choice.snapshot();
-                let said = |what: String| format!("{crash}: event {event}, {entry}: {what}");
-                let mut fixture = TreeFixture::revive(subject, &left, crash, advance, &BTreeSet::new())
-                    .map_err(|error| said(error.to_string()))?;
-                let found = inspect(&mut fixture, crash).map_err(said)?;
-                let at = |index: usize| &states[index.min(states.len() - 1)].0;
-                let (before, after) = if by_label {
-                    let kept = at(states.partition_point(|(_, label)| *label <= left.durable()) - 1);
-                    (kept, kept)
-                } else {
-                    (at(returned), at(returned + usize::from(in_flight)))
-                };
-                let sound = explains(subject, &found, before, after);
-                let wrong = || said(format!("found {found:?}, expected from {before:?} to {after:?}"));
-                if sound { Ok(()) } else { Err(wrong()) }
-            })?;
-        }
-        crashes.pass(event, entry);
-        match entry.event {
-            Event::Mark(Mark::Begun(_)) => in_flight = true,
-            Event::Mark(Mark::Returned(_)) => (returned, in_flight) = (returned + 1, false),
-            _ => {}
-        }
-    }
-    Ok(format!("{crash}: {} images of {} events", seen.len(), entries.len()))
+    let images = each_crash(crash, base, &entries, |moment, choice| {
+        let Moment { event, entry, returned, in_flight, .. } = *moment;
+        let left = choice.snapshot();
+        let said = |what: String| format!("{crash}: event {event}, {entry}: {what}");
+        let mut fixture = TreeFixture::revive(subject, &left, crash, advance, &BTreeSet::new())
+            .map_err(|error| said(error.to_string()))?;
+        let found = inspect(&mut fixture, crash).map_err(said)?;
+        let at = |index: usize| &states[index.min(states.len() - 1)].0;
+        let (before, after) = if by_label {
+            let kept = at(states.partition_point(|(_, label)| *label <= left.durable()) - 1);
+            (kept, kept)
+        } else {
+            (at(returned), at(returned + usize::from(in_flight)))
+        };
+        let sound = explains(subject, &found, before, after);
+        let wrong = || said(format!("found {found:?}, expected from {before:?} to {after:?}"));
+        if sound { Ok(()) } else { Err(wrong()) }
+    })?;
+    Ok(format!("{crash}: {images} images of {} events", entries.len()))
 }
