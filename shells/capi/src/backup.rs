@@ -8,7 +8,6 @@ use crate::options::Options;
 use crate::raw;
 use crate::snapshot::Snapshot;
 use crate::stream::{self, StreamRead, StreamWrite};
-use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
 
 /// The struct of the header.
@@ -116,33 +115,6 @@ pub unsafe extern "C" fn holm_restore(
     })
 }
 
-thread_local! {
-    /// The databases to which this thread is applying a backup.
-    static APPLYING: RefCell<Vec<*const Database>> = RefCell::default();
-}
-
-/// Says, while it lives, that this thread is applying a backup to a database.
-struct Applying;
-
-impl Applying {
-    /// Refuses the function that gives the backup's bytes, which would wait for itself.
-    fn begin(database: *const Database) -> Result<Self, Refusal> {
-        APPLYING.with_borrow_mut(|applying| match applying.contains(&database) {
-            true => Err(Refusal::invalid("a backup is being applied to this database, and this is its function")),
-            false => {
-                applying.push(database);
-                Ok(Applying)
-            }
-        })
-    }
-}
-
-impl Drop for Applying {
-    fn drop(&mut self) {
-        APPLYING.with_borrow_mut(Vec::pop);
-    }
-}
-
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_apply(
     database: *const Database,
@@ -152,9 +124,8 @@ pub unsafe extern "C" fn holm_apply(
 ) -> c_int {
     door(|| {
         // SAFETY: by the header's contract: a place of its stated size or NULL, and an open handle.
-        let (out, applied) = unsafe { (GrowingOut::maybe(info)?, raw::handle(database, "the database")?) };
-        let _applying = Applying::begin(database)?;
-        out.give(stream::read(read, context, |stream| applied.0.apply(stream))?)
+        let (out, database) = unsafe { (GrowingOut::maybe(info)?, raw::handle(database, "the database")?) };
+        out.give(stream::read(read, context, |stream| database.0.apply(stream))?)
     })
 }
 
