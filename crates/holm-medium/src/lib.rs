@@ -48,8 +48,8 @@ pub use error::{MediumError, Result};
 pub use flush::Flush;
 pub use image::Image;
 pub use journaled::{
-    Agrees, Background, Found, JournalCounters, Journaled, JournaledOptions, Logged, Opened, OpenedState, ReadOnlyLock,
-    Recovery, Tail, open, open_read_only,
+    Agrees, Background, CREATED_FILES, Found, JournalCounters, Journaled, JournaledOptions, Logged, Opened,
+    OpenedState, ReadOnlyLock, Recovery, Tail, open, open_read_only,
 };
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};

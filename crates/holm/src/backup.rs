@@ -31,10 +31,11 @@ use crate::mark;
 use crate::options::Builder;
 use crate::read_only::ReadOnlyDatabase;
 use crate::snapshot::Snapshot;
-use crate::store::Store;
+use crate::store::{Files, Store};
 use format::{Header, Totals};
+use holm_medium::MediumError;
 use source::Source;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// What a backup stream contains, or has contained.
@@ -66,10 +67,15 @@ impl BackupInfo {
     }
 }
 
-/// Returns the identity of a database.
-fn uuid_of(store: &Store) -> Result<[u8; 16]> {
-    let what = || Error::Unsupported { what: "a backup of a database without files".into() };
-    store.files.as_ref().map(|files| files.uuid).ok_or_else(what)
+/// Returns the files of a store: a database over a medium without them has no backups.
+fn files_of(store: &Store) -> Result<&Files> {
+    let what = || Error::Unsupported { what: "backups of a database without files".into() };
+    store.files.as_ref().ok_or_else(what)
+}
+
+/// Converts the error of an operation on a path.
+fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |error| MediumError::io(operation, path, error).into()
 }
 
 /// Backups. Writers continue meanwhile; each backup reads a snapshot, and keeps it open while it runs.
@@ -133,7 +139,6 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn backup_since(&self, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
-        uuid_of(&self.engine.store)?;
         self.snapshot()?.write_since(base, stream)
     }
 
@@ -266,7 +271,7 @@ impl Snapshot {
     /// As [`Database::backup_since`].
     pub fn write_since(&self, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
         let engine = self.engine();
-        let uuid = uuid_of(&engine.store)?;
+        let uuid = files_of(&engine.store)?.uuid;
         // The instant lies within its epoch, whose later changes are not in the backup. Those before it are sent again.
         let epoch = self.epoch() - 1;
         // Of two snapshots of one epoch, the later one is no base for the other: it has changes of leaves that the
@@ -312,7 +317,7 @@ impl ReadOnlyDatabase {
             let what = format!("the base of a backup is an earlier one: found {base}, and epoch {epoch}");
             return Err(Error::Invalid { what });
         }
-        let uuid = uuid_of(&engine.store)?;
+        let uuid = files_of(&engine.store)?.uuid;
         let source = Source {
             reader: Reader::ReadOnly(engine.clone()),
             trees: engine.catalog.trees(),

@@ -240,6 +240,15 @@ impl Iter {
         Some(self.step(false)?.map(|index| self.buffers.back.lend(index)))
     }
 
+    /// Counts the pairs that are left, without a copy of each.
+    pub(crate) fn count_pairs(mut self) -> Result<u64> {
+        let mut count = 0;
+        while self.next_ref().transpose()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
     /// Advances an end until its copied pairs have one to return.
     fn advance(&mut self, forward: bool) -> Result<()> {
         let mut most = self.most;

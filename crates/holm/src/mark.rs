@@ -24,14 +24,7 @@ pub(crate) const MARK: &[u8] = b"\0m";
 /// # Errors
 /// `Corrupt`: the record has another length.
 pub(crate) fn decode(store: &Store, value: &Slice) -> Result<u64> {
-    let bytes = <[u8; 8]>::try_from(&**value).map_err(|_| Error::Corrupt {
-        path: store.path.join("records"),
-        offset: 0,
-        what: "the mark",
-        found: format!("{} bytes", value.len()),
-        expected: "8 bytes".into(),
-    })?;
-    Ok(u64::from_le_bytes(bytes))
+    Ok(u64::from_le_bytes(store.catalog_record(value, "the mark")?))
 }
 
 /// Refuses a mark that does not rise.

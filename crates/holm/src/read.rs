@@ -148,6 +148,20 @@ impl Store {
         Ok(self.clock().wait_durable(stamp)?)
     }
 
+    /// Returns the bytes of a record of the store's own in the catalog, `what`, which has a fixed length.
+    ///
+    /// # Errors
+    /// `Corrupt`: it has another one.
+    pub(crate) fn catalog_record<const N: usize>(&self, value: &Slice, what: &'static str) -> Result<[u8; N]> {
+        <[u8; N]>::try_from(&**value).map_err(|_| Error::Corrupt {
+            path: self.path.join("records"),
+            offset: 0,
+            what,
+            found: format!("{} bytes", value.len()),
+            expected: format!("{N} bytes"),
+        })
+    }
+
     /// An unchanged leaf leads to something that is not a record. This is damage, not a race.
     #[cold]
     pub(crate) fn no_record(&self, payload: u64) -> Error {

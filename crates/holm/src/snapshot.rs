@@ -181,12 +181,15 @@ impl Snapshot {
     pub(crate) fn of(engine: &Arc<Engine>) -> Result<Self> {
         // No keyspace is created or dropped in between.
         let (trees, generation) = engine.catalog.with_trees(|trees| (trees, engine.store.begin_generation()));
-        let generation = generation?;
+        let snapshot = Snapshot::new(engine, generation?, trees);
+        engine.store.wait_stable(snapshot.epoch())?;
+        Ok(snapshot)
+    }
+
+    fn new(engine: &Arc<Engine>, generation: Arc<Generation>, trees: Vec<Arc<KeyspaceTree>>) -> Self {
         // After the generation has begun: whatever a sweep has removed by then had expired by this time.
         let now = engine.store.wall_clock.now();
-        let snapshot = Snapshot(Arc::new(Inner { engine: engine.clone(), generation, now, trees }));
-        engine.store.wait_stable(snapshot.0.generation.epoch)?;
-        Ok(snapshot)
+        Snapshot(Arc::new(Inner { engine: engine.clone(), generation, now, trees }))
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -201,10 +204,7 @@ impl Snapshot {
     /// Takes a snapshot at the end of an epoch, once that is durable: it has everything of [`Snapshot::epoch`] and
     /// nothing of the next epoch. `trees` are the keyspaces, and none is created or dropped meanwhile.
     pub(crate) fn between_epochs(engine: &Arc<Engine>, trees: Vec<Arc<KeyspaceTree>>) -> Result<Self> {
-        let generation = engine.store.begin_generation_between_epochs()?;
-        // As above.
-        let now = engine.store.wall_clock.now();
-        Ok(Snapshot(Arc::new(Inner { engine: engine.clone(), generation, now, trees })))
+        Ok(Snapshot::new(engine, engine.store.begin_generation_between_epochs()?, trees))
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -393,11 +393,7 @@ impl SnapshotKeyspace {
     /// # Errors
     /// See above.
     pub fn len(&self) -> Result<u64> {
-        let (mut pairs, mut count) = (self.iter(), 0);
-        while pairs.next_ref().transpose()?.is_some() {
-            count += 1;
-        }
-        Ok(count)
+        self.iter().count_pairs()
     }
 
     /// Returns whether the keyspace was empty.

@@ -53,6 +53,9 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     Ok(opened)
 }
 
+/// The files that the creation of a database leaves, complete or interrupted.
+pub const CREATED_FILES: [&str; 6] = ["leaves", "records", "log.0", "log.1", "superblock", "superblock.new"];
+
 /// Creates a database; `None` if another process has created one meanwhile.
 fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &JournaledOptions) -> Result<Option<Opened>> {
     if !options.create {
@@ -62,9 +65,11 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     let making = |error| MediumError::opening_to_write("creating", dir, error);
     let is_new = !vfs.exists(dir).map_err(making)?;
     vfs.create_dir(dir).map_err(making)?;
-    let ours = ["leaves", "records", "log.0", "log.1", "superblock", "superblock.new"];
-    let stranger =
-        if is_new { None } else { vfs.list(dir).map_err(making)?.into_iter().find(|name| !ours.contains(&&**name)) };
+    let stranger = if is_new {
+        None
+    } else {
+        vfs.list(dir).map_err(making)?.into_iter().find(|name| !CREATED_FILES.contains(&&**name))
+    };
     if let Some(found) = stranger {
         return Err(MediumError::Foreign { path: dir.into(), found, expected: "an empty folder or a database".into() });
     }

@@ -1,17 +1,16 @@
 //! An incremental backup applied to a copy that stands at its base.
 
-use super::BackupInfo;
 use super::base::Base;
 use super::reader::{Item, StreamReader};
 use super::restore::{keyspace_of, put};
 use super::staged::{Staging, StoredStream};
+use super::{BackupInfo, files_of};
 use crate::engine::{Engine, Reader};
 use crate::error::{Error, Result};
 use crate::iter::Iter;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::mark::MARK;
 use crate::operation::Operation;
-use crate::store::Files;
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
 use std::ops::Bound;
@@ -20,14 +19,9 @@ use std::sync::{Arc, TryLockError};
 /// The bytes that are read from a stored stream at once.
 const READ_AT_ONCE: usize = 256 << 10;
 
-fn files(engine: &Engine) -> Result<&Files> {
-    let what = || Error::Unsupported { what: "a backup applied to a database without files".into() };
-    engine.store.files.as_ref().ok_or_else(what)
-}
-
 /// Brings a database to the state of a stream.
 pub(super) fn apply(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<BackupInfo> {
-    let staging = Staging::new(&*files(engine)?.vfs, &engine.store.path);
+    let staging = Staging::new(&*files_of(&engine.store)?.vfs, &engine.store.path);
     let _alone = match engine.increments.try_lock() {
         Ok(alone) => alone,
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -86,7 +80,7 @@ fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
             Item::Keyspace { name, .. } => tree = engine.catalog.find_keyspace(&engine.store, name)?,
             Item::Keep { count, least, greatest } => {
                 let range = (Bound::Included(least), Bound::Included(greatest));
-                let found = tree.as_ref().map_or(Ok(0), |tree| count_within(engine, tree, range))?;
+                let found = tree.as_ref().map_or(Ok(0), |tree| stored_pairs(engine, tree, range).count_pairs())?;
                 if found != count {
                     let place = format!("from \"{}\" to \"{}\"", least.escape_ascii(), greatest.escape_ascii());
                     let (found, expected) = (format!("{found} pairs {place}"), format!("{count}"));
@@ -102,14 +96,6 @@ fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
 /// Iterates over what a copy has, expired pairs included: a sweep of the original makes them go.
 fn stored_pairs(engine: &Arc<Engine>, tree: &Arc<KeyspaceTree>, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Iter {
     Iter::new::<&[u8]>(Reader::Writable(engine.clone()), tree.clone(), range).stored()
-}
-
-fn count_within(engine: &Arc<Engine>, tree: &Arc<KeyspaceTree>, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<u64> {
-    let (mut pairs, mut count) = (stored_pairs(engine, tree, range), 0);
-    while pairs.next_ref().transpose()?.is_some() {
-        count += 1;
-    }
-    Ok(count)
 }
 
 /// Applies a complete stream, makes its effects durable, and removes it. To do so once more changes nothing.

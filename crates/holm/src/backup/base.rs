@@ -29,9 +29,13 @@ const LOGGED: &[u8] = b"\0e";
 /// # Errors
 /// As a put, and as [`Database::sync`](crate::Database::sync).
 pub(super) fn log_epoch(engine: &Engine, epoch: Epoch) -> Result<()> {
-    let mut operation = Operation::begin(&engine.store)?;
-    let payload = operation.write_record(LOGGED, StoredValue::verbatim(&epoch.to_le_bytes()), &mut Vec::new())?;
-    operation.put(engine.catalog.own(), LOGGED, payload)?;
+    keep(engine, Operation::begin(&engine.store)?, LOGGED, &epoch.to_le_bytes())
+}
+
+/// Puts a record of the store's own into the catalog, durably, and with it all that was written before.
+fn keep(engine: &Engine, mut operation: Operation<'_>, key: &[u8], value: &[u8]) -> Result<()> {
+    let payload = operation.write_record(key, StoredValue::verbatim(value), &mut Vec::new())?;
+    operation.put(engine.catalog.own(), key, payload)?;
     operation.finish_durably()
 }
 
@@ -61,26 +65,18 @@ impl Base {
 
     fn of(store: &Store, catalog: &Catalog) -> Result<Option<Base>> {
         let Some(value) = store.get(catalog.own(), BASE, record::copy_value)? else { return Ok(None) };
-        let bytes = <[u8; 32]>::try_from(&*value).map_err(|_| Error::Corrupt {
-            path: store.path.join("records"),
-            offset: 0,
-            what: "the base of a copy",
-            found: format!("{} bytes", value.len()),
-            expected: "32 bytes".into(),
-        })?;
+        let bytes = store.catalog_record::<32>(&value, "the base of a copy")?;
         let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
         Ok(Some(Base { uuid: bytes[..16].try_into().expect("sixteen bytes"), epoch: number(16), own: number(24) }))
     }
 
     /// States that what was written so far is the state of a stream. Durable, with all of it, when it returns.
     pub(super) fn reach(engine: &Engine, header: &Header) -> Result<()> {
-        let mut operation = Operation::begin(&engine.store)?;
+        let operation = Operation::begin(&engine.store)?;
         // No write before has a later epoch, and this one's is over when it is durable: every later write is told
         // apart.
         let base = Base { uuid: header.uuid, epoch: header.epoch, own: operation.epoch() };
-        let payload = operation.write_record(BASE, StoredValue::verbatim(&base.encode()), &mut Vec::new())?;
-        operation.put(engine.catalog.own(), BASE, payload)?;
-        operation.finish_durably()
+        keep(engine, operation, BASE, &base.encode())
     }
 
     /// Returns whether this is the state that a stream leads to.

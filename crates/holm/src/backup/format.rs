@@ -59,10 +59,6 @@ pub(super) struct Header {
     pub(super) epoch: u64,
 }
 
-fn corrupt(offset: u64, what: &'static str, found: String, expected: String) -> Error {
-    Error::Corrupt { path: STREAM.into(), offset, what, found, expected }
-}
-
 /// Reports damage at an offset of the stream.
 #[cold]
 pub(super) fn damaged(
@@ -71,7 +67,7 @@ pub(super) fn damaged(
     found: impl std::fmt::Display,
     expected: impl std::fmt::Display,
 ) -> Error {
-    corrupt(offset, what, found.to_string(), expected.to_string())
+    Error::Corrupt { path: STREAM.into(), offset, what, found: found.to_string(), expected: expected.to_string() }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

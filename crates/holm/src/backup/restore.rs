@@ -1,9 +1,9 @@
 //! A new database of a whole backup. It is made under another name, and gets its own once it is complete.
 
-use super::BackupInfo;
 use super::base::Base;
 use super::pipe::pipe;
 use super::reader::{Item, StreamReader};
+use super::{BackupInfo, failed};
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -14,17 +14,13 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::mark::MARK;
 use crate::operation::Operation;
 use crate::options::Builder;
-use holm_medium::MediumError;
+use holm_medium::CREATED_FILES;
 use holm_medium::vfs::{How, Vfs};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    move |error| MediumError::io(operation, path, error).into()
-}
 
 /// Restores a stream to a folder.
 pub(super) fn restore(builder: &Builder, stream: &mut dyn Read, folder: &Path) -> Result<BackupInfo> {
@@ -88,9 +84,6 @@ fn partial_of(folder: &Path) -> Result<PathBuf> {
     Ok(folder.with_file_name(name))
 }
 
-/// The files of a database.
-const FILES: [&str; 6] = ["leaves", "log.0", "log.1", "records", LOCKED[0], LOCKED[1]];
-
 /// The files that carry the lock of a database, or of one that is being created.
 const LOCKED: [&str; 2] = ["superblock", "superblock.new"];
 
@@ -103,7 +96,7 @@ fn remove_stale(vfs: &dyn Vfs, partial: &Path) -> Result<()> {
         return Ok(());
     }
     let names = vfs.list(partial).map_err(failed("reading", partial))?;
-    if let Some(foreign) = names.iter().find(|name| !FILES.contains(&&***name)) {
+    if let Some(foreign) = names.iter().find(|name| !CREATED_FILES.contains(&&***name)) {
         let (path, found) = (partial.into(), format!("a file {foreign:?}"));
         return Err(Error::Foreign { path, found, expected: "what an interrupted restoration leaves".into() });
     }

@@ -4,8 +4,8 @@
 //! once more has the same result as to apply it once. An opening that finds it applies it, and removes it once its
 //! effects are durable.
 
+use super::failed;
 use crate::error::{Error, Result};
-use holm_medium::MediumError;
 use holm_medium::vfs::{How, Vfs, VfsFile, write_all_at};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,6 @@ const STAGED: &str = "increment";
 
 /// Its name before.
 const PARTIAL: &str = "increment.new";
-
-fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    move |error| MediumError::io(operation, path, error).into()
-}
 
 /// A database's folder, in which streams are staged.
 pub(super) struct Staging<'a> {
