@@ -1,5 +1,5 @@
-//! Every image that a crash of a marked trace can leave, at each of its events: for traces of one thread whose operations
-//! are marked as they begin and return.
+//! Every image that a crash of a marked trace can leave, at each of its events: for traces of one thread whose
+//! operations are marked as they begin and return.
 
 use crate::crashes::{Bounds, Choice, Crashes, Persistency};
 use crate::snapshot::Snapshot;

@@ -111,8 +111,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let mut pairs = Pairs::default();
         let latched = run.clone().all(|position| match self.take_at(path, position) {
             Some(leaf) => {
-                let child = LeafRef { number: leaf.number, leaf: leaf.leaf, volatile: &leaf.descriptor.volatile };
-                let is_empty = self.is_empty(child, &mut pairs);
+                let is_empty = self.is_empty(leaf.leaf_ref(), &mut pairs);
                 leaves.push(leaf);
                 is_empty
             }

@@ -15,7 +15,7 @@
 use crate::design::Design;
 use crate::index::{SeekTarget, TreeRoot};
 use crate::keys::{Keys, Slot};
-use crate::leaf::{Durability as _, KeyRange, Leaf as _, LeafRef, Merge as _, Pairs};
+use crate::leaf::{Durability as _, KeyRange, Leaf as _, Merge as _, Pairs};
 use crate::pairs::MOST_PAIRS;
 use crate::superseded::Superseded;
 use crate::tree_set::{DurabilityOf, LatchedLeaf, TreeSet};
@@ -159,9 +159,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             let mut each = |replaced| old.push(self.superseded(guard, *number, replaced));
             DurabilityOf::<D>::remove_slots(*leaf, &mut context, &mut chosen, &mut each);
         }
-        let child = LeafRef { number: *number, leaf: *leaf, volatile: &descriptor.volatile };
         let left = match leaf.sparse(self.context(&descriptor.volatile)) {
-            true if self.is_empty(child, &mut Pairs::default()) => Left::Nothing,
+            true if self.is_empty(latched.leaf_ref(), &mut Pairs::default()) => Left::Nothing,
             true => Left::Few,
             false => Left::Enough,
         };

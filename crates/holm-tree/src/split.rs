@@ -42,6 +42,12 @@ impl<'a, D: Design> Child<'a, D> {
     }
 }
 
+impl<D: Design> LatchedLeaf<'_, D> {
+    pub(crate) fn leaf_ref(&self) -> LeafRef<'_, D::Leaf> {
+        LeafRef { number: self.number, leaf: self.leaf, volatile: &self.descriptor.volatile }
+    }
+}
+
 /// The leaf before a full one, if there is one and the design needs it. Its latch, unless the full leaf shares it.
 pub struct PreviousLeaf<'a, D: Design> {
     leaf: Option<&'a D::Leaf>,
