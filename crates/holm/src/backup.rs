@@ -275,7 +275,7 @@ impl Snapshot {
         // The instant lies within its epoch, whose later changes are not in the backup. Those before it are sent again.
         let epoch = self.epoch() - 1;
         // Of two snapshots of one epoch, the later one is no base for the other: it has changes of leaves that the
-        // other would keep. Nor can a copy tell which of them it stands at.
+        // other would keep.
         if base > 0 && base >= epoch {
             let what = format!("the base of a backup is an earlier one: found {base}, and epoch {epoch}");
             return Err(Error::Invalid { what });
@@ -346,7 +346,5 @@ impl ReadOnlyDatabase {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn verify_backup(stream: &mut dyn Read) -> Result<BackupInfo> {
-    let mut stream = reader::StreamReader::begin(stream)?;
-    while stream.next()?.is_some() {}
-    Ok(stream.info())
+    reader::StreamReader::begin(stream)?.finish().map(|end| end.info)
 }

@@ -69,28 +69,32 @@ enum Verified {
 fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
     let mut stream = StreamReader::begin(stream)?;
     let header = *stream.header();
-    if Base::read(engine)?.is_some_and(|base| base.is_result_of(&header)) {
-        while stream.next()?.is_some() {}
-        return Ok(Verified::Applied(stream.info()));
+    let base = Base::read(engine)?;
+    let mut refused = Base::check(engine, &header).err();
+    if !base.is_some_and(|base| base.may_be_result_of(&header)) {
+        refused.take().map_or(Ok(()), Err)?;
     }
-    Base::check(engine, &header)?;
     let mut tree = None;
     while let Some(item) = stream.next()? {
         match item {
             Item::Keyspace { name, .. } => tree = engine.catalog.find_keyspace(&engine.store, name)?,
-            Item::Keep { count, least, greatest } => {
+            Item::Keep { count, least, greatest } if refused.is_none() => {
                 let range = (Bound::Included(least), Bound::Included(greatest));
                 let found = tree.as_ref().map_or(Ok(0), |tree| stored_pairs(engine, tree, range).count_pairs())?;
                 if found != count {
                     let place = format!("from \"{}\" to \"{}\"", least.escape_ascii(), greatest.escape_ascii());
                     let (found, expected) = (format!("{found} pairs {place}"), format!("{count}"));
-                    return Err(Error::WrongBase { found, expected });
+                    refused = Some(Error::WrongBase { found, expected });
                 }
             }
-            Item::Pair { .. } | Item::Mark(_) => {}
+            Item::Pair { .. } | Item::Mark(_) | Item::Keep { .. } => {}
         }
     }
-    Ok(Verified::New)
+    let end = stream.finish()?;
+    if base.is_some_and(|base| base.is_result_of(&end)) {
+        return Ok(Verified::Applied(end.info));
+    }
+    refused.map_or(Ok(Verified::New), Err)
 }
 
 /// Iterates over what a copy has, expired pairs included: a sweep of the original makes them go.
@@ -100,40 +104,53 @@ fn stored_pairs(engine: &Arc<Engine>, tree: &Arc<KeyspaceTree>, range: (Bound<&[
 
 /// Applies a complete stream, makes its effects durable, and removes it. To do so once more changes nothing.
 fn redo(engine: &Arc<Engine>, staging: &Staging<'_>, stored: &StoredStream) -> Result<BackupInfo> {
-    let mut reader = BufReader::with_capacity(READ_AT_ONCE, stored.reader());
-    let mut stream = StreamReader::begin(&mut reader)?;
-    let header = *stream.header();
-    if !Base::read(engine)?.is_some_and(|base| base.is_result_of(&header)) {
-        let mut names = BTreeSet::new();
-        let mut merge: Option<Merge<'_>> = None;
-        while let Some(item) = stream.next()? {
-            match item {
-                Item::Keyspace { name, options } => {
-                    merge.take().map_or(Ok(()), Merge::end)?;
-                    names.insert(name.to_owned());
-                    merge = Some(Merge::begin(engine, keyspace_of(engine, name, options)?));
-                }
-                // The reader refuses pairs of no keyspace.
-                Item::Pair { key, value } => merge.iter_mut().try_for_each(|merge| merge.pair(key, value))?,
-                Item::Keep { least, greatest, .. } => {
-                    merge.iter_mut().try_for_each(|merge| merge.keep(least, greatest))?;
-                }
-                Item::Mark(mark) => put(engine, engine.catalog.own(), MARK, &mark.to_le_bytes())?,
-            }
-        }
-        merge.take().map_or(Ok(()), Merge::end)?;
-        for name in engine.catalog.keyspace_names(&engine.store)? {
-            if !names.contains(&name) {
-                engine.catalog.drop_keyspace(&engine.store, &name)?;
-            }
-        }
-        Base::reach(engine, &header)?;
-    } else {
-        while stream.next()?.is_some() {}
-    }
-    let info = stream.info();
+    let info = match applied(engine, stored)? {
+        Some(info) => info,
+        None => merge(engine, stored)?,
+    };
     staging.finish()?;
     Ok(info)
+}
+
+/// Returns what a stream has if the database stands at its result already.
+fn applied(engine: &Engine, stored: &StoredStream) -> Result<Option<BackupInfo>> {
+    let mut reader = BufReader::with_capacity(READ_AT_ONCE, stored.reader());
+    let stream = StreamReader::begin(&mut reader)?;
+    let Some(base) = Base::read(engine)?.filter(|base| base.may_be_result_of(stream.header())) else {
+        return Ok(None);
+    };
+    let end = stream.finish()?;
+    Ok(base.is_result_of(&end).then_some(end.info))
+}
+
+/// Brings a database to the state of a complete stream, durably.
+fn merge(engine: &Arc<Engine>, stored: &StoredStream) -> Result<BackupInfo> {
+    let mut reader = BufReader::with_capacity(READ_AT_ONCE, stored.reader());
+    let mut stream = StreamReader::begin(&mut reader)?;
+    let mut names = BTreeSet::new();
+    let mut merge: Option<Merge<'_>> = None;
+    while let Some(item) = stream.next()? {
+        match item {
+            Item::Keyspace { name, options } => {
+                merge.take().map_or(Ok(()), Merge::end)?;
+                names.insert(name.to_owned());
+                merge = Some(Merge::begin(engine, keyspace_of(engine, name, options)?));
+            }
+            // The reader refuses pairs of no keyspace.
+            Item::Pair { key, value } => merge.iter_mut().try_for_each(|merge| merge.pair(key, value))?,
+            Item::Keep { least, greatest, .. } => merge.iter_mut().try_for_each(|merge| merge.keep(least, greatest))?,
+            Item::Mark(mark) => put(engine, engine.catalog.own(), MARK, &mark.to_le_bytes())?,
+        }
+    }
+    merge.take().map_or(Ok(()), Merge::end)?;
+    for name in engine.catalog.keyspace_names(&engine.store)? {
+        if !names.contains(&name) {
+            engine.catalog.drop_keyspace(&engine.store, &name)?;
+        }
+    }
+    let end = stream.finish()?;
+    Base::reach(engine, &end)?;
+    Ok(end.info)
 }
 
 /// A keyspace that is brought to the state of a stream, in the order of keys. What the stream neither gives nor keeps

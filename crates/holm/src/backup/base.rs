@@ -1,7 +1,8 @@
-//! The state that a copy stands at: which database it is a copy of, up to which epoch, and its own epoch since which
-//! nothing else has been written to it. A record of the copy's catalog.
+//! The state that a copy stands at: which database it is a copy of, up to which epoch, which stream has led there, and
+//! its own epoch since which nothing else has been written to it. A record of the copy's catalog.
 
 use super::format::Header;
+use super::reader::EndOfStream;
 use crate::catalog::Catalog;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -45,16 +46,22 @@ pub(super) struct Base {
     /// The database that it is a copy of.
     uuid: [u8; 16],
     epoch: Epoch,
+    /// The hash of the stream. Two snapshots of one epoch have streams of one epoch, and not one state.
+    hash: u128,
     /// The copy's own epoch of the last write that a backup made.
     own: Epoch,
 }
 
+/// The bytes of the record.
+const BYTES: usize = 48;
+
 impl Base {
-    fn encode(&self) -> [u8; 32] {
-        let mut bytes = [0; 32];
+    fn encode(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
         bytes[..16].copy_from_slice(&self.uuid);
         bytes[16..24].copy_from_slice(&self.epoch.to_le_bytes());
-        bytes[24..].copy_from_slice(&self.own.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.own.to_le_bytes());
+        bytes[32..].copy_from_slice(&self.hash.to_le_bytes());
         bytes
     }
 
@@ -65,23 +72,31 @@ impl Base {
 
     fn of(store: &Store, catalog: &Catalog) -> Result<Option<Base>> {
         let Some(value) = store.get(catalog.own(), BASE, record::copy_value)? else { return Ok(None) };
-        let bytes = store.catalog_record::<32>(&value, "the base of a copy")?;
+        let bytes = store.catalog_record::<BYTES>(&value, "the base of a copy")?;
         let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        Ok(Some(Base { uuid: bytes[..16].try_into().expect("sixteen bytes"), epoch: number(16), own: number(24) }))
+        let (uuid, hash) = bytes.split_at(16);
+        let (uuid, hash) = (uuid.try_into().expect("sixteen bytes"), hash[16..].try_into().expect("sixteen bytes"));
+        Ok(Some(Base { uuid, epoch: number(16), own: number(24), hash: u128::from_le_bytes(hash) }))
     }
 
     /// States that what was written so far is the state of a stream. Durable, with all of it, when it returns.
-    pub(super) fn reach(engine: &Engine, header: &Header) -> Result<()> {
+    pub(super) fn reach(engine: &Engine, end: &EndOfStream) -> Result<()> {
         let operation = Operation::begin(&engine.store)?;
         // No write before has a later epoch, and this one's is over when it is durable: every later write is told
         // apart.
-        let base = Base { uuid: header.uuid, epoch: header.epoch, own: operation.epoch() };
+        let Header { uuid, epoch, .. } = end.header;
+        let base = Base { uuid, epoch, hash: end.hash, own: operation.epoch() };
         keep(engine, operation, BASE, &base.encode())
     }
 
-    /// Returns whether this is the state that a stream leads to.
-    pub(super) fn is_result_of(&self, header: &Header) -> bool {
+    /// Returns whether this may be the state that a stream leads to. Its end tells.
+    pub(super) fn may_be_result_of(&self, header: &Header) -> bool {
         (self.uuid, self.epoch) == (header.uuid, header.epoch)
+    }
+
+    /// Returns whether this is the state that a stream leads to.
+    pub(super) fn is_result_of(&self, end: &EndOfStream) -> bool {
+        self.may_be_result_of(&end.header) && self.hash == end.hash
     }
 
     /// Refuses a database that does not stand at the base of a stream.

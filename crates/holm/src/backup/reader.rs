@@ -28,6 +28,15 @@ pub(super) enum Item<'a> {
     Mark(u64),
 }
 
+/// What is known once a stream has been read to its end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EndOfStream {
+    pub(super) header: Header,
+    /// The hash of all bytes before the end frame.
+    pub(super) hash: u128,
+    pub(super) info: BackupInfo,
+}
+
 /// The last key that was read. Keys of a keyspace ascend.
 #[derive(Default)]
 struct LastKey {
@@ -107,9 +116,14 @@ impl<'a> StreamReader<'a> {
         &self.header
     }
 
-    /// Returns what was read so far.
-    pub(super) fn info(&self) -> BackupInfo {
-        BackupInfo::new(&self.header, &self.totals, self.read)
+    /// Reads what is left of the stream.
+    ///
+    /// # Errors
+    /// As [`StreamReader::next`].
+    pub(super) fn finish(mut self) -> Result<EndOfStream> {
+        while self.next()?.is_some() {}
+        let info = BackupInfo::new(&self.header, &self.totals, self.read);
+        Ok(EndOfStream { header: self.header, hash: self.hash.digest128(), info })
     }
 
     /// Reads the next frame. The end of the input is damage: an end frame comes first.
@@ -146,11 +160,14 @@ impl<'a> StreamReader<'a> {
         self.read - (self.frame.len() - FRAME_HEAD) as u64
     }
 
-    /// Returns the next item; `None` behind the last one, when counts and hash have proved right.
+    /// Returns the next item; `None` from the end frame on, when counts and hash have proved right.
     ///
     /// # Errors
     /// `Corrupt`: the stream is damaged or ends early. `Io`.
     pub(super) fn next(&mut self) -> Result<Option<Item<'_>>> {
+        if self.kind == Kind::End {
+            return Ok(None);
+        }
         let gathered = matches!(self.kind, Kind::Pairs | Kind::Keep) && self.at < self.frame.len() - FRAME_HEAD;
         if !gathered {
             self.next_frame()?;

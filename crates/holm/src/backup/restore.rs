@@ -130,8 +130,9 @@ fn fill(engine: &Arc<Engine>, mut stream: StreamReader<'_>) -> Result<BackupInfo
             Item::Keep { .. } => {}
         }
     }
-    Base::reach(engine, stream.header())?;
-    Ok(stream.info())
+    let end = stream.finish()?;
+    Base::reach(engine, &end)?;
+    Ok(end.info)
 }
 
 /// Returns the keyspace of a name. One with other options goes first: the original was dropped and created anew.

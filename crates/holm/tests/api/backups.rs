@@ -1,7 +1,7 @@
 //! Backups: whole and incremental, damaged and cut short, beside writers, and for the wrong database.
 
 use crate::tools::{self, Chance, Stop, assert_sound, folder, relaxed};
-use holm::{BackupInfo, Database, Durability, Error, Keyspace, verify_backup};
+use holm::{BackupInfo, Database, Durability, Error, Keyspace, Snapshot, verify_backup};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
@@ -331,6 +331,46 @@ fn a_damaged_stream_is_refused() {
 fn is_base(copy: &Database, stream: &[u8]) -> bool {
     // The stream ends early, so nothing is applied.
     !matches!(copy.apply(&mut &stream[..stream.len() - 1]), Err(Error::WrongBase { .. }))
+}
+
+/// A copy of the older of two snapshots answered that it had the later one's stream, and stayed as it was.
+#[test]
+fn a_copy_tells_snapshots_of_one_epoch_apart() {
+    let folder = folder();
+    let db = relaxed(&folder.path().join("db"));
+    let space = db.keyspace("default").expect("always there");
+    space.insert("north", "coral").expect("room");
+    let (first, _) = whole(&db);
+    space.insert("north", "rock").expect("room");
+    db.sync().expect("a disk");
+    let snapshots = [db.snapshot().expect("open"), {
+        space.insert("north", "sand").expect("room");
+        db.snapshot().expect("open")
+    }];
+    assert_eq!(snapshots[0].epoch(), snapshots[1].epoch(), "nothing has ended the epoch");
+    let stream = |snapshot: &Snapshot, base| {
+        let mut stream = Vec::new();
+        snapshot.write_since(base, &mut stream).expect("a buffer");
+        stream
+    };
+    let wholes = snapshots.each_ref().map(|snapshot| stream(snapshot, 0));
+    let increments = snapshots.each_ref().map(|snapshot| stream(snapshot, first.epoch));
+    for (mine, other) in [(0, 1), (1, 0)] {
+        let copy = folder.path().join(format!("copy {mine}"));
+        Database::restore(&mut &wholes[mine][..], &copy).expect("a sound stream");
+        let copy = Database::open(&copy).expect("a database");
+        copy.apply(&mut &wholes[mine][..]).expect("the stream that it has");
+        for stream in [&wholes[other], &increments[other]] {
+            let refused = copy.apply(&mut &stream[..]);
+            assert!(matches!(refused, Err(Error::WrongBase { .. })), "{refused:?}");
+        }
+        let expected = snapshots[mine].keyspace("default").expect("open").get("north").expect("kept");
+        assert_eq!(copy.keyspace("default").expect("always there").get("north").expect("open"), expected);
+        // What changed since the epoch of either is in the next increment.
+        let (_, next) = since(&db, snapshots[mine].epoch() - 1);
+        copy.apply(&mut &next[..]).expect("the next increment");
+        assert_same(&Contents::of(&copy), &Contents::of(&db));
+    }
 }
 
 /// Two snapshots of one epoch had backups with one number. The older one, as an increment of the later one, kept leaves
