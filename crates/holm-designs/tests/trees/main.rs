@@ -4,6 +4,7 @@
 mod agree;
 mod borders;
 mod contiguous;
+mod differences;
 mod dropped_trees;
 mod emptied;
 mod fixture;

@@ -9,13 +9,14 @@ use std::sync::atomic::AtomicU64;
 pub const SEES: bool = cfg!(debug_assertions);
 
 thread_local! {
-    static OBSERVING: Cell<bool> = const { Cell::new(false) };
-    static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
+    /// The address of the first observed word, and the bytes from there on; none if nothing is observed. Apart from the
+    /// rest, for every access asks for it.
+    static RUN: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    static WATCH: RefCell<Watch> = const { RefCell::new(Watch { fresh: Vec::new(), covered: false, reads: Vec::new() }) };
 }
 
-/// A run of words, and which of them are watched.
+/// Which words of a run are watched.
 struct Watch {
-    base: usize,
     /// For each word, whether it is observed and its first access is still to come.
     fresh: Vec<bool>,
     /// Whether a word that is written before it is read counts too.
@@ -23,49 +24,52 @@ struct Watch {
     reads: Vec<usize>,
 }
 
-impl Watch {
-    fn take(&mut self, address: usize) -> Option<usize> {
-        let index = address.checked_sub(self.base)? / size_of::<AtomicU64>();
-        let fresh = self.fresh.get_mut(index)?;
-        std::mem::take(fresh).then_some(index)
-    }
-}
-
 /// Watches the words from address `base` on that `fresh` names.
 pub(super) fn begin(base: usize, fresh: Vec<bool>, covered: bool) {
-    WATCH.with(|it| *it.borrow_mut() = Some(Watch { base, fresh, covered, reads: vec![] }));
-    OBSERVING.set(SEES);
+    if SEES {
+        RUN.set((base, fresh.len() * size_of::<AtomicU64>()));
+        WATCH.set(Watch { fresh, covered, reads: vec![] });
+    }
 }
 
 /// Stops watching, and returns what was read.
 pub(super) fn end() -> Vec<usize> {
-    OBSERVING.set(false);
-    WATCH.with(|it| it.take()).map_or(vec![], |watch| watch.reads)
+    RUN.set((0, 0));
+    WATCH.with_borrow_mut(|watch| std::mem::take(&mut watch.reads))
 }
 
-/// A thread that ends may still read: there is then no place to record it.
-fn with(note: impl FnOnce(&mut Watch)) {
-    let _ = WATCH.try_with(|it| it.borrow_mut().as_mut().map(note));
-}
-
+/// Notes an access, and counts it if it is the first one to an observed word.
 #[inline]
+fn access(word: &AtomicU64, counts: impl FnOnce(&Watch) -> bool) {
+    let (base, bytes) = RUN.get();
+    let offset = (std::ptr::from_ref(word) as usize).wrapping_sub(base);
+    if offset >= bytes {
+        return;
+    }
+    let index = offset / size_of::<AtomicU64>();
+    // A thread that ends may still read: there is then no place to record it.
+    let _ = WATCH.try_with(|watch| {
+        let mut watch = watch.borrow_mut();
+        if std::mem::take(&mut watch.fresh[index]) && counts(&watch) {
+            watch.reads.push(index);
+        }
+    });
+}
+
+// Called, not inlined: this crate is optimised in tests, and the crates that read are not.
+
+#[cfg_attr(debug_assertions, inline(never))]
+#[cfg_attr(not(debug_assertions), inline)]
 pub(crate) fn read(word: &AtomicU64) {
-    if SEES && OBSERVING.get() {
-        let address = std::ptr::from_ref(word) as usize;
-        with(|watch| {
-            let index = watch.take(address);
-            watch.reads.extend(index);
-        });
+    if SEES {
+        access(word, |_| true);
     }
 }
 
-#[inline]
+#[cfg_attr(debug_assertions, inline(never))]
+#[cfg_attr(not(debug_assertions), inline)]
 pub(crate) fn wrote(word: &AtomicU64) {
-    if SEES && OBSERVING.get() {
-        let address = std::ptr::from_ref(word) as usize;
-        with(|watch| {
-            let index = watch.take(address).filter(|_| watch.covered);
-            watch.reads.extend(index);
-        });
+    if SEES {
+        access(word, |watch| watch.covered);
     }
 }

@@ -2,10 +2,8 @@
 //! splits, merges, drops and reuse of blocks and slots. Beside it stand readers that make the mistakes one can make
 //! here.
 
-#![cfg(not(shuttle))]
-#![forbid(unsafe_code)]
-
-use holm_designs::{designs, variants};
+use holm_designs::designs;
+use holm_lab::words;
 use holm_medium::{
     BLOCK, Clock, Epoch, FIRST_EPOCH, Flush, LINE, Mapped, MappedOptions, Storage, StorageOps, Writer, parts,
 };
@@ -30,10 +28,9 @@ enum Bug {
 
 /// A tree set of a design of either list, or of a faulty one.
 fn open(design: &str, writer: &Arc<Writer<Mapped>>) -> Box<dyn Index<Words>> {
-    let (search, writer) = (Search::detect(), || writer.clone());
-    designs::open(design, writer(), Words, search)
-        .or_else(|| variants::open(design, writer(), Words, search))
-        .or_else(|| designs::faulty::open(design, writer(), Words, search))
+    let search = Search::detect();
+    words::design_or_variant(design, writer.clone(), search)
+        .or_else(|| designs::faulty::open(design, writer.clone(), Words, search))
         .expect("a design")
 }
 

@@ -1,0 +1,8 @@
+//! The tests of whole trees of the store's designs, in one program: each design is compiled once for all of them.
+
+#![forbid(unsafe_code)]
+
+mod commit;
+mod conditional;
+mod emptied;
+mod remove_range;
