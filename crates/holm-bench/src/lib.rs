@@ -35,6 +35,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "store")]
+mod companion;
 mod driver;
 mod engine;
 mod key;
@@ -52,6 +54,8 @@ mod value;
 mod workload;
 mod zipf;
 
+#[cfg(feature = "store")]
+pub use companion::{Beside, Companion, run_beside};
 pub use driver::{BATCH, fill, run};
 pub use engine::{BoxError, Change, Engine};
 pub use key::{KEY_BYTES, Keys, key};

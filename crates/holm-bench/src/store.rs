@@ -19,6 +19,12 @@ impl Store {
         let keyspace = database.keyspace(keyspace)?;
         Ok(Self { name, database, keyspace })
     }
+
+    /// Returns the database that the keyspace is of.
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
 }
 
 impl Engine for Store {

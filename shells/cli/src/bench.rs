@@ -2,10 +2,12 @@
 //!
 //! The keyspace must not exist, and is dropped at the end, so no existing record is measured or lost.
 
+mod beside;
+
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 use holm::{Database, Durability};
-use holm_bench::{Plan, Store, Workload};
+use holm_bench::{Companion, Plan, Store, Workload};
 use serde_json::Value;
 
 use crate::args::Bench;
@@ -48,6 +50,27 @@ impl Choice {
     }
 }
 
+/// What runs beside the workloads.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Companions {
+    /// An open snapshot
+    Snapshot,
+    /// Whole backups, one after the other
+    Backup,
+    /// The reader of a change feed
+    Feed,
+}
+
+impl Companions {
+    fn companion(self) -> Companion {
+        match self {
+            Self::Snapshot => Companion::Snapshot,
+            Self::Backup => Companion::Backup,
+            Self::Feed => Companion::Feed,
+        }
+    }
+}
+
 pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
     let name = args.keyspace.as_str();
     opened::closing(opened::writable(&args.database, &args.writing, true)?, |database| {
@@ -72,10 +95,14 @@ fn measure(args: &Bench, database: &Database) -> anyhow::Result<()> {
         seed: args.seed,
         ..Plan::default()
     };
+    let chosen = args.workloads.iter().map(|choice| choice.workload());
+    if !args.beside.is_empty() {
+        holm_bench::fill(&engine, &plan, 0).map_err(|error| anyhow!(error))?;
+        return chosen.into_iter().try_for_each(|workload| beside::measure(args, &engine, &plan, workload));
+    }
     if !args.json {
         output::print(HEADER)?;
     }
-    let chosen = args.workloads.iter().map(|choice| choice.workload());
     for workload in std::iter::once(Workload::Load).chain(chosen) {
         let outcome = holm_bench::run(&engine, &plan, workload).map_err(|error| anyhow!(error))?;
         output::print(if args.json { stat::json_line(&outcome)? } else { row(&serde_json::to_value(&outcome)?) })?;

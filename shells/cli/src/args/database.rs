@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::target::Writing;
 use super::units::seconds;
-use crate::bench::Choice;
+use crate::bench::{Choice, Companions};
 
 pub(super) const KEYSPACES: &str = "\
 With --records, expired records count until they are removed: see `holm help sweep`.
@@ -75,7 +75,8 @@ Examples:
   holm bench /tmp/bench.holm
   holm bench /tmp/bench.holm --records 1000000 --threads 2 --seconds 10 --durability onsync
   holm bench /tmp/bench.holm --workloads updates,batches --threads 8 --durability strict
-  holm bench /tmp/bench.holm --workloads a,c --json";
+  holm bench /tmp/bench.holm --workloads a,c --json
+  holm bench /tmp/bench.holm --workloads a --beside snapshot,backup,feed --rounds 5";
 
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
@@ -110,6 +111,12 @@ pub(crate) struct Bench {
         default_value = "a,b,c,d,e,f"
     )]
     pub(crate) workloads: Vec<Choice>,
+    /// Measure each workload alone and beside these, in place of the table: an open snapshot, backups, a feed
+    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
+    pub(crate) beside: Vec<Companions>,
+    /// Rounds of --beside
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) rounds: u16,
     /// Print one JSON object per workload
     #[arg(long)]
     pub(crate) json: bool,

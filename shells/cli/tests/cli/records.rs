@@ -206,6 +206,12 @@ fn bench_measures_in_a_keyspace_of_its_own() {
     assert_eq!(table.lines().count(), 4, "{table}");
     let json = sea.holm(&format!("{line} --workloads c --json")).with(0);
     assert!(json.lines().count() == 2 && json.lines().all(|line| line.contains("\"per_second\":")), "{json}");
+    let beside = sea.holm(&format!("{line} --workloads a --beside snapshot,backup,feed --rounds 1")).with(0);
+    for shown in
+        ["a beside snapshot: ", "the same snapshot again", "a beside backup: ", "each backup", "a beside feed: "]
+    {
+        assert!(beside.contains(shown), "{shown}: {beside}");
+    }
     assert_eq!(sea.holm("keyspaces db --records").with(0), "default\t1\n");
     sea.holm("put db mine stays --keyspace bench").with(0);
     assert!(sea.holm(line).complaint().contains("found a keyspace named bench"));
