@@ -1,8 +1,9 @@
 //! Key and value at rest. A record is written before a leaf leads to it; readers copy it out and never borrow it.
 //!
 //! ```text
-//! word 0   key length 17 | value length 31 | checksum 16
-//! then     key bytes, value bytes, zeros to the next word
+//! word 0   key length 17 | value length 31 | lower half of the checksum 16
+//! then     key bytes, value bytes, zeros
+//! last     in the upper 16 bits of the last word: the upper half of the checksum
 //! ```
 //!
 //! In a keyspace with expiry, the value's first eight bytes are its deadline: see [`crate::expiry`].
@@ -27,12 +28,20 @@ pub(crate) const LENGTH_BITS: u32 = u64::BITS - OFFSET_BITS;
 const LONG: u64 = 1 << 23;
 const PAGE_WORDS: u64 = 512;
 
-/// The lengths and checksum of a record.
+/// The lengths of a record, and half of its checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) key: usize,
     pub(crate) value: usize,
     check: u16,
+}
+
+/// The bytes of a record beside its key and value: its header, and the other half of the checksum.
+const EXTRA_BYTES: usize = 8 + 2;
+
+/// Returns the words of a record, before any padding to whole pages.
+fn words_of(key: usize, value: usize) -> usize {
+    (EXTRA_BYTES + key + value).div_ceil(8)
 }
 
 impl Header {
@@ -55,28 +64,32 @@ impl Header {
         let header = Header::unpack(words.first()?.read());
         let fits = header.key <= MAX_KEY
             && header.value <= MAX_VALUE + DEADLINE_BYTES
-            && 8 + header.key + header.value <= words.len() * 8;
+            && words_of(header.key, header.value) <= words.len();
         fits.then_some(header)
     }
 }
 
-fn checksum(key: &[u8], value: &[u8]) -> u16 {
+fn checksum(key: &[u8], value: &[u8]) -> u32 {
     // The value's hash seeds the key's hash, so moving a byte from one to the other changes the checksum.
-    xxh3_64_with_seed(key, xxh3_64_with_seed(value, key.len() as u64)) as u16
+    xxh3_64_with_seed(key, xxh3_64_with_seed(value, key.len() as u64)) as u32
 }
+
+/// Where the last word has the upper half of the checksum.
+const UPPER_SHIFT: u32 = 48;
 
 /// Encodes a record into `words`.
 #[inline]
 pub(crate) fn encode(key: &[u8], value: StoredValue<'_>, words: &mut Vec<u64>) {
-    let bytes = 8 + key.len() + value.len();
+    let len = words_of(key.len(), value.len());
     words.clear();
-    words.resize(padded((bytes as u64).div_ceil(8)) as usize, 0);
-    let body: &mut [u8] = &mut bytemuck::cast_slice_mut(words)[8..bytes];
+    words.resize(padded(len as u64) as usize, 0);
+    let body: &mut [u8] = &mut bytemuck::cast_slice_mut(words)[8..][..key.len() + value.len()];
     let (key_bytes, value_bytes) = body.split_at_mut(key.len());
     key_bytes.copy_from_slice(key);
     value.copy_to(value_bytes);
     let check = checksum(key, value_bytes);
-    words[0] = Header { key: key.len(), value: value.len(), check }.pack();
+    words[0] = Header { key: key.len(), value: value.len(), check: check as u16 }.pack();
+    words[len - 1] |= u64::from(check >> 16) << UPPER_SHIFT;
 }
 
 fn padded(words: u64) -> u64 {
@@ -258,12 +271,18 @@ pub(crate) fn verify(image: &Image, payload: u64) -> Result<(), String> {
         }
     };
     copy.iter_mut().zip(words).for_each(|(copy, word)| *copy = word.read());
-    let (key, value) = bytemuck::cast_slice(copy)[8..8 + header.key + header.value].split_at(header.key);
+    compare(copy, header).map_err(|(found, expected)| {
+        format!("record at {offset:#x}: checksum {found:#010x}, expected {expected:#010x}")
+    })
+}
+
+/// Compares the checksum of a record's words with the one that they have; the error is both.
+fn compare(words: &[u64], header: Header) -> Result<(), (u32, u32)> {
+    let upper = words[words_of(header.key, header.value) - 1] >> UPPER_SHIFT;
+    let expected = (upper as u32) << 16 | u32::from(header.check);
+    let (key, value) = bytemuck::cast_slice(words)[8..8 + header.key + header.value].split_at(header.key);
     let found = checksum(key, value);
-    if found != header.check {
-        return Err(format!("record at {offset:#x}: checksum {found:#06x}, expected {:#06x}", header.check));
-    }
-    Ok(())
+    if found == expected { Ok(()) } else { Err((found, expected)) }
 }
 
 #[cfg(test)]
@@ -276,6 +295,23 @@ mod tests {
             let words = padded(words);
             for offset in [8, 64, (1 << 43) - 8] {
                 assert_eq!(extent(payload(offset, words as usize)), (offset, words as u32));
+            }
+        }
+    }
+
+    #[test]
+    fn the_checksum_has_32_bits() {
+        let mut words = vec![];
+        // Values whose last bytes share the last word with the checksum, and some that leave it a word of its own.
+        for len in 0..17 {
+            encode(b"north", StoredValue::verbatim(&vec![0x5a; len]), &mut words);
+            assert_eq!(words.len(), (8 + 5 + len + 2).div_ceil(8), "{len}");
+            let header = Header::unpack(words[0]);
+            assert_eq!(compare(&words, header), Ok(()));
+            for bit in (48..(8 + 5 + len) * 8).chain(words.len() * 64 - 16..words.len() * 64) {
+                let mut flipped = words.clone();
+                flipped[bit / 64] ^= 1 << (bit % 64);
+                assert!(compare(&flipped, Header::unpack(flipped[0])).is_err(), "bit {bit} of a value of {len} bytes");
             }
         }
     }
