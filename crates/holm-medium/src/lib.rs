@@ -57,7 +57,7 @@ pub use medium::Medium;
 pub use pace::Pace;
 pub use persistent::{Persistent, atomics, scratch_atomics};
 pub use region::{Backing, LARGE_PAGE, Region};
-pub use retention::{Floor, Retained, Retention};
+pub use retention::{Floor, GRACE, Retained, Retention};
 pub use space::{BLOCK, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
 pub use storage_ops::{Persistence, StorageOps};

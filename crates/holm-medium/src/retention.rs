@@ -10,17 +10,20 @@
 //! a crash in r + 2 recovers         r, r + 1, or r + 2: none refers to it
 //! ```
 //!
-//! The *floors*: a snapshot, a backup or a follower that reads the state of an epoch `g` registers `g` while it lives.
-//! Space retired in `g` or later is not reused; a floor of the other kind retains the log from `g` on. Without a floor
-//! the check costs one relaxed load.
+//! The *floors*: a reader of the state of an epoch `g` registers `g` while it lives. Space retired in `g` or later is
+//! not reused; a floor of the other kind retains the log from `g` on. Without a floor the check costs one relaxed load.
+//!
+//! The store registers no floor. A snapshot keeps single records, by the pre-images of leaves (`pre_images.rs` of
+//! `holm-tree`), because a floor would retain everything that is replaced while it is open. A feed reads an epoch
+//! within its grace period.
 
 use crate::epoch::Epoch;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Distance from the label of an operation back to the last epoch that every crash keeps.
-const GRACE: Epoch = 2;
+/// The grace period: the distance from the label of an operation back to the last epoch that every crash keeps.
+pub const GRACE: Epoch = 2;
 
 /// What a floor retains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -40,6 +40,7 @@ const FILE_RULES: &[fn(&Source) -> Vec<Offence>] = &[
     layout::opens_with_a_paragraph,
     words::no_registry_hosts,
     words::no_ticket_numbers,
+    words::no_banned_words,
     words::no_workplace_paths,
 ];
 

@@ -189,8 +189,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     }
 
     /// Makes room for the writes of one leaf, which hold no latch: one split where that is enough, and otherwise a
-    /// split at every so many of the new keys. Splits are operations of their own, and change nothing that a reader
-    /// can see. Replaces the leaves that it splits in `reads`.
+    /// split after each part of the new keys that a leaf takes. Splits are operations of their own, and change nothing
+    /// that a reader can see. Replaces the leaves that it splits in `reads`.
     fn make_room_for(
         &self,
         guard: &mut Guard<'_>,

@@ -235,7 +235,7 @@ impl PreImages {
     /// Gives the pre-images of a leaf to the leaves that have its range from now on. A leaf that is not among them is
     /// given up. The writer holds the latches of all.
     pub(crate) fn divide(&self, leaf: u32, into: impl Iterator<Item = u32> + Clone) {
-        // Relaxed: whoever has made a pre-image for this leaf held its latch.
+        // Relaxed: a thread that has made a pre-image of this leaf held its latch.
         if self.chains.load(Ordering::Relaxed) == 0 {
             return;
         }

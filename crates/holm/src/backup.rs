@@ -128,7 +128,6 @@ impl Database {
     /// let copy = folder.path().join("copy.holm");
     /// let whole = db.backup(&copy)?;
     ///
-    /// db.sync()?; // ends an epoch
     /// reefs.insert(7u32.to_be_bytes(), "kelp")?;
     /// let mut changes = Vec::new();
     /// db.backup_since(whole.epoch, &mut changes)?;

@@ -331,8 +331,8 @@ impl Database {
     }
 
     /// Returns a snapshot that is at most `age` old. If such a one is still held that an earlier call has returned, the
-    /// callers share it, so many short readers keep one snapshot's memory and not each its own. It has every write that
-    /// had returned `age` before the call. O(1).
+    /// callers share it, and short readers together keep the memory of one snapshot. It has every write that had
+    /// returned `age` before the call. O(1).
     ///
     /// # Errors
     /// As [`Database::snapshot`].

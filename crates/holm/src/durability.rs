@@ -14,7 +14,7 @@ use std::time::Duration;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("sea.holm");
-/// // At most 200 ms and one sync are lost.
+/// // About 100 ms and one sync are lost.
 /// let durability = Durability::Buffered { interval: Duration::from_millis(100) };
 /// let db = Database::builder().durability(durability).open(&path)?;
 /// db.keyspace("reefs")?.insert("north", "coral")?;
@@ -28,7 +28,8 @@ pub enum Durability {
     /// with the number of threads. A single thread waits for one sync per write and is faster with a
     /// [`Batch`](crate::Batch). A read returns only data that a power cut can no longer take back.
     Strict,
-    /// A write returns at once. A power cut loses at most the writes of two intervals and of one sync.
+    /// A write returns at once. A power cut loses at most the writes of the last max(interval, one sync) plus one sync.
+    /// Growth of the log and suspension of the process extend this.
     Buffered {
         /// The time between two syncs: 10 ms by default; less than 1 ms counts as 1 ms.
         interval: Duration,

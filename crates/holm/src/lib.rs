@@ -48,7 +48,7 @@
 //! | mode | a write returns | the process dies | the power fails |
 //! |---|---|---|---|
 //! | [`Strict`] | when it is synced; all threads share a sync | loses nothing | loses nothing |
-//! | [`Buffered`], the default: 10 ms | at once | loses nothing | loses at most two intervals and one sync |
+//! | [`Buffered`], the default: 10 ms | at once | loses nothing | loses about max(interval, sync) + sync: see there |
 //! | [`OnSync`] | at once | loses nothing | loses at most the writes after the last completed [`sync`] |
 //!
 //! A write is *lost* if it had returned and is missing afterwards. The writes that remain are a prefix: if a write is

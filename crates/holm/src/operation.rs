@@ -73,7 +73,7 @@ impl WritableStore {
         match old.reuse {
             Reuse::AtOnce => self.storage.space().retire_young_record(epoch, offset, words),
             Reuse::AfterGrace => self.storage.space().retire_record(epoch, offset, words),
-            // Whoever closes the snapshots frees it.
+            // The end of the last snapshot that needs it frees it.
             Reuse::WithSnapshots => {}
         }
     }

@@ -48,13 +48,13 @@ const LEAST_PAUSE: Duration = Duration::from_millis(10);
 const MOST_WORK: Duration = Duration::from_micros(2_500);
 
 /// No pass is longer: arithmetic with the longest of all durations would overflow.
-const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+const LONGEST_PASS: Duration = Duration::from_secs(365 * 86_400);
 
-/// A pass takes at least this part of the time chosen, while much expires.
-const SHORTEST: u32 = 16;
+/// A pass is at most this many times as fast as was chosen, while much expires.
+const MOST_SPEEDUP: u32 = 16;
 
-/// A pass is shorter than the one before if one in so many records had expired.
-const MUCH: u64 = 10;
+/// A pass is shorter than the one before if at least one in this many records had expired.
+const MUCH_EXPIRED: u64 = 10;
 
 /// The sweeper of an engine.
 pub(crate) struct Sweeper {
@@ -111,7 +111,7 @@ impl Sweeper {
     /// Starts the thread, unless it runs, was stopped, or is not wanted.
     pub(crate) fn start(&self, database: SweptDatabase) {
         let Sweep::Every(length) = self.sweep else { return };
-        let length = length.min(LONGEST);
+        let length = length.min(LONGEST_PASS);
         let mut thread = lock(&self.thread);
         if thread.is_some() || *lock(&self.shared.stopped) {
             return;
@@ -154,7 +154,7 @@ impl Shared {
                     }
                     continue;
                 }
-                // The database accepts nothing more. Whoever writes to it gets the error.
+                // The database accepts nothing more. The next writer gets the error.
                 Err(error) => return log::debug!("holm: {}: sweeping ends: {error}", database.store.path.display()),
             };
             length = next_length(length, longest, swept);
@@ -236,8 +236,8 @@ fn due_pause(length: Duration, total: u64, read: u64, (elapsed, working): (Durat
 
 /// Returns the length of the pass after one that has swept this much.
 fn next_length(length: Duration, longest: Duration, swept: Swept) -> Duration {
-    let much = swept.removed > 0 && swept.removed.saturating_mul(MUCH) >= swept.read;
-    if much { (length / 2).max(longest / SHORTEST) } else { length.saturating_mul(2).min(longest) }
+    let much = swept.removed > 0 && swept.removed.saturating_mul(MUCH_EXPIRED) >= swept.read;
+    if much { (length / 2).max(longest / MOST_SPEEDUP) } else { length.saturating_mul(2).min(longest) }
 }
 
 #[cfg(test)]

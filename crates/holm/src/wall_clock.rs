@@ -54,7 +54,7 @@ impl WallClock {
     }
 
     /// Returns whether records may have been removed that somebody who reads as of a time should see. A reader asks
-    /// *after* it has read: whoever has seen a removal then sees its announcement, which came before.
+    /// *after* it has read: a reader that has seen a removal then sees its announcement, which came before.
     pub(crate) fn was_swept_after(&self, time: Millis) -> bool {
         self.swept_by.load(Ordering::Acquire) > time
     }

@@ -85,8 +85,8 @@ pub(crate) fn rfc_3339(millis: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// Returns year, month and day, so many days after the first day of 1970. Counts from the first of March of the year 0,
-/// so that a leap day is the last day of a year: Hinnant, "chrono-compatible low-level date algorithms".
+/// Returns year, month and day, a number of days after the first day of 1970. Counts from the first of March of the
+/// year 0, so that a leap day is the last day of a year: Hinnant, "chrono-compatible low-level date algorithms".
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

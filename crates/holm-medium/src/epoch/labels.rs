@@ -168,7 +168,7 @@ impl Labels {
         self.snapshots.store(snapshots + 1, Ordering::Relaxed);
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         begin(generation);
-        // Before the word: whoever sees the word also sees the generation that it abbreviates.
+        // Before the word: a thread that sees the word also sees the generation that it abbreviates.
         self.generation.store(generation, Ordering::Release);
         let now = self.now();
         self.active.store(now.with_snapshot(generation).0, Ordering::SeqCst);

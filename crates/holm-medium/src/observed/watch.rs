@@ -12,7 +12,7 @@ thread_local! {
     /// The address of the first observed word, and the bytes from there on; none if nothing is observed. Apart from the
     /// rest, for every access asks for it.
     static RUN: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
-    static WATCH: RefCell<Watch> = const { RefCell::new(Watch { fresh: Vec::new(), covered: false, reads: Vec::new() }) };
+    static WATCH: RefCell<Watch> = const { RefCell::new(Watch::nothing()) };
 }
 
 /// Which words of a run are watched.
@@ -22,6 +22,12 @@ struct Watch {
     /// Whether a word that is written before it is read counts too.
     covered: bool,
     reads: Vec<usize>,
+}
+
+impl Watch {
+    const fn nothing() -> Self {
+        Watch { fresh: Vec::new(), covered: false, reads: Vec::new() }
+    }
 }
 
 /// Watches the words from address `base` on that `fresh` names.

@@ -1,4 +1,4 @@
-//! What the kernel may be told about memory.
+//! Advice to the kernel about memory.
 
 #![forbid(unsafe_code)]
 

@@ -88,8 +88,8 @@ impl Reservation {
             Sharing::Durable => system::durable_mapping().ok_or(io::ErrorKind::Unsupported)?,
         };
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the range lies in our own reservation. Whoever refers to it reaches it as atomics, for which other
-        // contents are no other memory.
+        // SAFETY: the range lies in our own reservation. References to it are to atomics, for which other contents are
+        // no other memory.
         unsafe { mm::mmap(self.address(from), end - from, protection, flags | MapFlags::FIXED, file, offset)? };
         Ok(())
     }

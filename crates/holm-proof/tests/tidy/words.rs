@@ -1,6 +1,8 @@
 //! What no text of the project contains, in code, comments or prose: the hosts of package registries, paths of one
-//! person's machine, and numbers of tickets. All three outlive their meaning.
+//! person's machine, and numbers of tickets. All three outlive their meaning. And the words that STYLE.md bans from
+//! documents and comments.
 
+use crate::lexer;
 use crate::source::{Offence, Source};
 
 /// Spelled in two pieces, because this file is checked too.
@@ -42,6 +44,33 @@ fn is_ticket(before: &str, after: &str) -> bool {
         && number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
+/// In two pieces each, as above.
+const BANNED: &[&str] = &[
+    concat!("who", "ever"),
+    concat!("so ", "many"),
+    concat!("to", "ld"),
+    concat!("gives ", "birth"),
+    concat!("bo", "rn"),
+    concat!("kee", "per"),
+    concat!("stran", "ger"),
+];
+
+/// Words that name a person where a thread, a writer or a reader is meant, and metaphors.
+pub(crate) fn no_banned_words(source: &Source) -> Vec<Offence> {
+    if source.path == "STYLE.md" {
+        return vec![];
+    }
+    source.lines_where("a word that STYLE.md bans: name the subject, and what it does", |line| {
+        let prose = match (source.is_prose(), line.find("//")) {
+            (true, _) => line,
+            (false, Some(at)) if source.is_rust() => &line[at..],
+            (false, _) => return false,
+        };
+        let prose = prose.to_ascii_lowercase();
+        BANNED.iter().any(|word| lexer::has_word(&prose, word))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +92,18 @@ mod tests {
         for path in WORKPLACES {
             assert_eq!(no_workplace_paths(&prose(&format!("run `{path}holm`\n"))).len(), 1, "{path}");
             assert_eq!(no_workplace_paths(&prose(&format!("run `net{path}holm`\n"))).len(), 0, "{path}");
+        }
+    }
+
+    #[test]
+    fn banned_words_are_caught() {
+        for word in BANNED {
+            assert_eq!(no_banned_words(&prose(&format!("A thread, {word} it is.\n"))).len(), 1, "{word}");
+            assert_eq!(no_banned_words(&Source::new("a.rs", &format!("let a = 1; // {word}\n"))).len(), 1, "{word}");
+            assert_eq!(
+                no_banned_words(&Source::new("a.rs", &format!("let {} = 1;\n", word.replace(' ', "_")))).len(),
+                0
+            );
         }
     }
 

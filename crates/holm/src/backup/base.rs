@@ -82,8 +82,8 @@ impl Base {
     /// States that what was written so far is the state of a stream. Durable, with all of it, when it returns.
     pub(super) fn reach(engine: &Engine, end: &EndOfStream) -> Result<()> {
         let operation = Operation::begin(&engine.store)?;
-        // No write before has a later epoch, and this one's is over when it is durable: every later write is told
-        // apart.
+        // No write before has a later epoch, and this one's is over when it is durable: every later write has a later
+        // one.
         let Header { uuid, epoch, .. } = end.header;
         let base = Base { uuid, epoch, hash: end.hash, own: operation.epoch() };
         keep(engine, operation, BASE, &base.encode())

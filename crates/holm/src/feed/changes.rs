@@ -169,7 +169,7 @@ impl Changes {
         self.0.mark
     }
 
-    /// Returns the names of the keyspaces that were dropped. What they held is not told key by key.
+    /// Returns the names of the keyspaces that were dropped. Their pairs are not listed.
     pub fn dropped(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.dropped.iter().map(|name| &**name)
     }

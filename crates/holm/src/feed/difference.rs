@@ -223,7 +223,7 @@ impl Gathered<'_> {
         let mut keys = None;
         for (at, moved) in went.iter().enumerate() {
             self.prefetch(went, at, KEY_WORDS);
-            // What went of a keyspace that went is told as one drop.
+            // All that went of a keyspace that went is one drop.
             if let Some((keyspace, _)) = self.keyspace(moved.keyspace) {
                 let (key, _) = self.append(moved.payload(), false)?;
                 let start = self.changes.bytes.len() - key as usize;

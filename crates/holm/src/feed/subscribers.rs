@@ -39,8 +39,8 @@ impl Subscribers {
 
     /// Whether an epoch must be read.
     pub(super) fn is_listening(&self) -> bool {
-        // Relaxed: whoever adds a queue has pinned the first epoch that the queue wants, and the end of that epoch
-        // waits for the pin.
+        // Relaxed: the thread that adds a queue has pinned the first epoch that the queue wants, and the end of that
+        // epoch waits for the pin.
         self.listening.load(Relaxed)
     }
 

@@ -15,7 +15,7 @@ use crate::snapshot::RecentSnapshot;
 use crate::store::WritableStore;
 use crate::sweeper::{Sweep, Sweeper};
 use crate::transaction::Turnstile;
-use holm_medium::{Background, Epoch, EpochObserver, Persistence};
+use holm_medium::{Background, Epoch, EpochObserver, GRACE, Persistence};
 use holm_tree::TreeRoot;
 use std::path::Path;
 use std::sync::Arc;
@@ -106,14 +106,11 @@ impl Named<OverMedium> {
     }
 }
 
-/// The epochs for which a leaf spares what it has held before.
-const GRACE_EPOCHS: usize = 2;
-
 impl Running {
-    /// Lets the epochs end in which leaves would spare what they held before the opening. No crash can bring that back
-    /// any more, and a block that was emptied just before would have no room.
+    /// Lets the epochs end for which a leaf keeps the slots of its earlier states. No crash can bring those back any
+    /// more, and a block that was emptied just before would have no room.
     pub(super) fn pass_grace_period(self) -> Result<Self> {
-        for _ in 0..GRACE_EPOCHS {
+        for _ in 0..GRACE {
             match Operation::begin(&self.store).and_then(Operation::finish_durably) {
                 Ok(()) => {}
                 // The database can still be read, and pairs removed.

@@ -1,6 +1,6 @@
 //! What a transaction has read: leaves at their versions, and the values that gets returned.
 //!
-//! All that a transaction has been told is of one instant, whether it commits or not. After each read every noted leaf
+//! All that a transaction has read is of one instant, whether it commits or not. After each read every noted leaf
 //! is validated. A leaf that has changed is read again: the gets that it answered must have the same values as before.
 //! So gets conflict by key. Scans conflict by leaf, about seventeen pairs, because they depend on the gaps, too.
 

@@ -11,10 +11,10 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// After so many conflicts a transaction goes alone.
+/// After this many conflicts a transaction goes alone.
 const PATIENCE: u32 = 8;
 
-/// After so many attempts it gives up: something conflicts with it that does not end.
+/// After this many attempts it gives up: something conflicts with it that does not end.
 const MOST_ATTEMPTS: u32 = 1_000;
 
 /// The longest pause between two attempts.

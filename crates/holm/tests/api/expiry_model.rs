@@ -204,7 +204,7 @@ impl Model {
                 (_, true) => batch = batch.remove(&space, &key),
                 (_, false) => transaction.remove(&space, &key).expect("room"),
             }
-            // What was done is told by what the batch or the transaction has now.
+            // The batch or the transaction shows what was done.
             if in_batch {
                 continue;
             }

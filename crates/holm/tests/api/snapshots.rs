@@ -225,7 +225,7 @@ fn a_snapshot_is_one_instant() {
     assert_sound(&db);
 }
 
-/// A batch is in a snapshot completely or not at all, also one of so many writes that it holds the epoch.
+/// A batch is in a snapshot completely or not at all, also one with as many writes as hold the epoch.
 #[test]
 fn batches_are_in_a_snapshot_whole() {
     let folder = folder();
