@@ -72,7 +72,7 @@ impl SimDisk {
     /// An empty disk with a root directory `/`.
     pub fn new() -> SimDisk {
         let mut state = State::default();
-        state.names.directories.insert(PathBuf::from("/"));
+        state.names.make_dir(Path::new("/"));
         SimDisk::of(state)
     }
 
@@ -175,7 +175,7 @@ impl State {
     }
 
     fn is_directory(&self, path: &Path) -> bool {
-        self.names.directories.contains(path)
+        self.names.directories().contains(path)
     }
 }
 
@@ -189,7 +189,7 @@ impl Vfs for SimDisk {
         if state.names.current.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        state.names.directories.insert(path.to_path_buf());
+        state.names.make_dir(path);
         Ok(())
     }
 
@@ -205,7 +205,7 @@ impl Vfs for SimDisk {
         if !state.is_directory(dir) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let all = state.names.current.keys().chain(&state.names.directories);
+        let all = state.names.current.keys().chain(state.names.directories());
         let mut names: Vec<String> = all
             .filter(|path| path.parent() == Some(dir))
             .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
@@ -247,6 +247,27 @@ impl Vfs for SimDisk {
         let mut state = self.state();
         state.meta()?;
         if state.names.remove(path) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.meta()?;
+        if from.parent() != to.parent() {
+            return Err(io::ErrorKind::CrossesDevices.into());
+        }
+        if !state.names.is_empty_dir(to) {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        if state.names.rename_dir(from, to) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.meta()?;
+        if !state.names.is_empty_dir(path) {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        if state.names.remove_dir(path) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {

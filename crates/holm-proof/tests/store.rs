@@ -30,6 +30,8 @@ mod loss;
 mod power;
 #[path = "store/real.rs"]
 mod real;
+#[path = "store/restorations.rs"]
+mod restorations;
 #[path = "store/tail.rs"]
 mod tail;
 #[path = "store/write_back.rs"]

@@ -63,6 +63,11 @@ pub trait Vfs: Send + Sync + 'static {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file. Durable after [`Vfs::sync_dir`].
     fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Renames a directory within its parent, and replaces an empty directory that has the new name. Durable after
+    /// [`Vfs::sync_dir`] of the parent. No file in it is open.
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_dir(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
     /// The id of the current boot of the machine whose page cache holds the files. `None` if it is unknown; callers

@@ -17,14 +17,14 @@ use crate::options::Builder;
 use holm_medium::CREATED_FILES;
 use holm_medium::vfs::{How, Vfs};
 use std::ffi::OsString;
-use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Restores a stream to a folder.
 pub(super) fn restore(builder: &Builder, stream: &mut dyn Read, folder: &Path) -> Result<BackupInfo> {
-    refuse_if_used(folder)?;
+    let vfs = builder.vfs.clone();
+    refuse_if_used(&*vfs, folder)?;
     // Before anything is created: what is no whole backup leaves no trace.
     let stream = StreamReader::begin(stream)?;
     if stream.header().base != 0 {
@@ -33,13 +33,13 @@ pub(super) fn restore(builder: &Builder, stream: &mut dyn Read, folder: &Path) -
         return Err(Error::WrongBase { found, expected });
     }
     let partial = partial_of(folder)?;
-    remove_stale(&*builder.vfs, &partial)?;
+    remove_stale(&*vfs, &partial)?;
     let db = builder.clone().create(true).durability(Durability::OnSync).open(&partial)?;
     let made = fill(&db.engine, stream).and_then(|info| db.close().map(|()| info));
-    let named = made.and_then(|info| give_name(&partial, folder).map(|()| info));
+    let named = made.and_then(|info| give_name(&*vfs, &partial, folder).map(|()| info));
     if named.is_err() {
         // The error says more than a failure to clean up would; the next attempt removes what is left.
-        let _ = fs::remove_dir_all(&partial);
+        let _ = remove_folder(&*vfs, &partial);
     }
     named
 }
@@ -67,8 +67,8 @@ pub(super) fn copy(
 }
 
 /// Refuses a folder that contains anything.
-fn refuse_if_used(folder: &Path) -> Result<()> {
-    match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
+fn refuse_if_used(vfs: &dyn Vfs, folder: &Path) -> Result<()> {
+    match vfs.list(folder).map(|names| names.is_empty()) {
         Ok(true) => Ok(()),
         Ok(false) => Err(failed("creating", folder)(io::ErrorKind::AlreadyExists.into())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -92,7 +92,7 @@ const LOCKED: [&str; 2] = ["superblock", "superblock.new"];
 /// # Errors
 /// `Locked`: the attempt is not over. `Foreign`: the folder holds something else.
 fn remove_stale(vfs: &dyn Vfs, partial: &Path) -> Result<()> {
-    if !partial.exists() {
+    if !vfs.exists(partial).map_err(failed("reading", partial))? {
         return Ok(());
     }
     let names = vfs.list(partial).map_err(failed("reading", partial))?;
@@ -101,7 +101,7 @@ fn remove_stale(vfs: &dyn Vfs, partial: &Path) -> Result<()> {
         return Err(Error::Foreign { path, found, expected: "what an interrupted restoration leaves".into() });
     }
     let mut locks = Vec::new();
-    for path in LOCKED.map(|name| partial.join(name)).into_iter().filter(|path| path.exists()) {
+    for path in names.iter().filter(|name| LOCKED.contains(&&***name)).map(|name| partial.join(name)) {
         let file = vfs.open(&path, How::WRITE).map_err(failed("opening", &path))?;
         if !file.lock(true).map_err(failed("locking", &path))? {
             return Err(Error::Locked { holder: file.lock_holder(), path });
@@ -111,8 +111,15 @@ fn remove_stale(vfs: &dyn Vfs, partial: &Path) -> Result<()> {
     // Under another name first: another attempt meets all of it or nothing.
     let mut stale = partial.as_os_str().to_owned();
     stale.push(format!(".{}", std::process::id()));
-    fs::rename(partial, &stale).map_err(failed("renaming", partial))?;
-    fs::remove_dir_all(&stale).map_err(failed("removing", Path::new(&stale)))
+    let stale = Path::new(&stale);
+    vfs.rename_dir(partial, stale).map_err(failed("renaming", partial))?;
+    remove_folder(vfs, stale).map_err(failed("removing", stale))
+}
+
+/// Removes a folder and the files in it.
+fn remove_folder(vfs: &dyn Vfs, folder: &Path) -> io::Result<()> {
+    vfs.list(folder)?.iter().try_for_each(|name| vfs.remove(&folder.join(name)))?;
+    vfs.remove_dir(folder)
 }
 
 /// Puts what a stream has into an empty database.
@@ -155,11 +162,11 @@ pub(super) fn put(engine: &Engine, tree: &KeyspaceTree, key: &[u8], value: &[u8]
 }
 
 /// Gives a complete database its name, durably.
-fn give_name(partial: &Path, folder: &Path) -> Result<()> {
+fn give_name(vfs: &dyn Vfs, partial: &Path, folder: &Path) -> Result<()> {
     // Replaces an empty folder, and no other.
-    fs::rename(partial, folder).map_err(failed("renaming", partial))?;
+    vfs.rename_dir(partial, folder).map_err(failed("renaming", partial))?;
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(parent).and_then(|parent| parent.sync_all()).map_err(failed("syncing", parent))
+    vfs.sync_dir(parent).map_err(failed("syncing", parent))
 }
 
 #[cfg(test)]

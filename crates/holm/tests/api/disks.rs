@@ -68,6 +68,14 @@ impl Vfs for Disk {
         RealFs.remove(path)
     }
 
+    fn rename_dir(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealFs.rename_dir(from, to)
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        RealFs.remove_dir(path)
+    }
+
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         RealFs.sync_dir(dir)
     }

@@ -1,0 +1,125 @@
+//! Restorations of a backup: whatever fails, and whenever power does, the folder is absent or has the whole database,
+//! and the next restoration succeeds.
+
+use crate::history::{Contents, Mode, contents};
+use holm::{Database, Durability, Error};
+use holm_proof::disk::{Fault, Kind, SimDisk};
+
+const MODE: Mode = Mode::new(false, Durability::OnSync);
+const FOLDER: &str = "/copy";
+
+/// A whole backup, and what it has.
+struct Backup {
+    stream: Vec<u8>,
+    state: Contents,
+}
+
+impl Backup {
+    fn new() -> Backup {
+        let db = MODE.open(&SimDisk::new()).expect("a sound disk");
+        let space = db.keyspace("north").expect("a name");
+        (0..80u32).for_each(|key| space.insert(key.to_be_bytes(), vec![7; key as usize]).expect("room"));
+        let mut stream = Vec::new();
+        db.backup_to(&mut stream).expect("a buffer");
+        Backup { stream, state: contents(&db, "the source") }
+    }
+
+    fn restore(&self, disk: &SimDisk) -> Result<(), Error> {
+        MODE.builder(disk).restore(&mut &self.stream[..], FOLDER).map(drop)
+    }
+
+    /// Opens the folder. Returns whether there is a database, which must then be whole.
+    fn is_restored(&self, disk: &SimDisk, context: &str) -> bool {
+        match MODE.builder(disk).create(false).open(FOLDER) {
+            Ok(db) => {
+                assert!(contents(&db, context) == self.state, "{context}: a part of the backup");
+                assert_eq!(db.check().expect("sound").faults.len(), 0, "{context}");
+                db.close().expect("a sound disk");
+                true
+            }
+            Err(Error::NotFound { .. }) => false,
+            Err(error) => panic!("{context}: {error}"),
+        }
+    }
+
+    /// Restores to a disk that has nothing in the folder; nothing else may be left beside it.
+    fn restore_again(&self, disk: &SimDisk, context: &str) {
+        self.restore(disk).unwrap_or_else(|error| panic!("{context}: again: {error}"));
+        assert!(self.is_restored(disk, context), "{context}");
+        let beside = disk.files().into_iter().find(|file| !file.starts_with(FOLDER));
+        assert_eq!(beside, None, "{context}");
+    }
+}
+
+/// Calls `look` with what a fault at each call of a restoration leaves.
+fn at_each_call(backup: &Backup, fault: Fault, mut look: impl FnMut(&SimDisk, Result<(), Error>, &str)) {
+    for call in 0.. {
+        let disk = SimDisk::new();
+        disk.fail(Kind::Any, call, fault);
+        let done = backup.restore(&disk);
+        let reached = disk.calls().of(Kind::Any);
+        look(&disk, done, &format!("{fault:?} at call {call}"));
+        if reached <= call {
+            assert!(call > 30, "a restoration makes calls: {call}");
+            return;
+        }
+    }
+}
+
+#[test]
+fn power_fails_while_a_backup_is_restored() {
+    let backup = Backup::new();
+    let mut ends = [0; 2];
+    at_each_call(&backup, Fault::PowerCut, |disk, done, context| {
+        let mut cuts = vec![disk.crash_to_durable(), disk.crash_keeping_all()];
+        cuts.extend((0..2).map(|seed| disk.crash_seeded(seed)));
+        for (number, cut) in cuts.into_iter().enumerate() {
+            let context = format!("{context}, crash {number}");
+            let restored = backup.is_restored(&cut, &context);
+            assert!(restored || done.is_err(), "{context}: nothing is left of {done:?}");
+            ends[usize::from(restored)] += 1;
+            if !restored {
+                backup.restore_again(&cut, &context);
+            }
+        }
+    });
+    assert!(ends.iter().all(|count| *count > 0), "both ends are met: {ends:?}");
+}
+
+#[test]
+fn calls_fail_while_a_backup_is_restored() {
+    let backup = Backup::new();
+    for fault in [Fault::Eio, Fault::NoSpace, Fault::Short(7), Fault::Interrupted] {
+        at_each_call(&backup, fault, |disk, done, context| {
+            disk.heal();
+            match &done {
+                Ok(()) | Err(Error::Io { .. } | Error::NoSpace { .. } | Error::Poisoned { .. }) => {}
+                other => panic!("{context}: {other:?}"),
+            }
+            assert!(done.is_ok() || !matches!(fault, Fault::Short(_) | Fault::Interrupted), "{context}: {done:?}");
+            let disk = disk.crash_keeping_all();
+            let restored = backup.is_restored(&disk, context);
+            assert!(restored || done.is_err(), "{context}: nothing is left of {done:?}");
+            if !restored {
+                backup.restore_again(&disk, context);
+            }
+        });
+    }
+}
+
+/// A folder that contains anything, and one that another restoration has locked, stay as they are.
+#[test]
+fn a_used_folder_is_left_alone() {
+    let (backup, disk) = (Backup::new(), SimDisk::new());
+    backup.restore_again(&disk, "a new folder");
+    let before = disk.contents("/copy/records".as_ref()).expect("there");
+    let refused = backup.restore(&disk);
+    assert!(matches!(refused, Err(Error::Io { .. })), "{refused:?}");
+    assert_eq!(disk.contents("/copy/records".as_ref()), Some(before));
+
+    let partial: Database = MODE.builder(&disk).open("/other.partial").expect("a sound disk");
+    let refused = MODE.builder(&disk).restore(&mut &backup.stream[..], "/other");
+    assert!(matches!(refused, Err(Error::Locked { .. })), "{refused:?}");
+    partial.close().expect("a sound disk");
+    MODE.builder(&disk).restore(&mut &backup.stream[..], "/other").expect("the lock is free");
+}
