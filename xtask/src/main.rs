@@ -1,5 +1,5 @@
-//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, mutants, miri, fuzz, stores, power-cut,
-//! bench, designs, figures, report, install-c, new-leaf.
+//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, histories, mutants, miri, fuzz, stores,
+//! power-cut, bench, designs, figures, report, install-c, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -26,6 +26,9 @@ enum Verb {
     /// Explores schedules of latch, clock, slab and tree, and crashes some; every failure prints the schedule that
     /// repeats it.
     Schedules(proofs::Schedules),
+    /// Checks many histories of transactions: each has an order, and what a crash leaves is closed under the
+    /// dependencies between them. First under the scheduler, then with threads over a database.
+    Histories(proofs::Histories),
     /// Leaves each store, flush and fence of the designs out in turn, under every trial, also those that a design
     /// declares as survivors; the tests use most trials and believe the declarations.
     Mutants,
@@ -116,6 +119,7 @@ fn main() -> Result<()> {
             run_program("proof", "holm-proof", (Some("crash"), features), &crash.arguments())
         }
         Verb::Schedules(settings) => proofs::schedules(&settings),
+        Verb::Histories(settings) => proofs::histories(&settings),
         Verb::Miri { seeds } => proofs::miri(seeds),
         Verb::Fuzz(settings) => proofs::fuzz(&settings),
         Verb::Mutants => proofs::mutants(),

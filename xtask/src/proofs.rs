@@ -1,7 +1,7 @@
-//! `schedules`, `miri`, `fuzz` and `stores`: checks that need a special build or read the release build.
+//! `schedules`, `histories`, `miri`, `fuzz` and `stores`: checks that need a special build or read the release build.
 //!
-//! The first three build the crates in a special way, each in a target folder of its own, so that switching between
-//! them rebuilds nothing. The last reads the release build.
+//! All but the last build the crates in a special way, each in a target folder of its own, so that switching between
+//! them rebuilds nothing. The last one reads the release build.
 
 use anyhow::{Context, Result};
 
@@ -28,6 +28,17 @@ pub(crate) struct Schedules {
     /// The first seed of the generators: a failure's own seed repeats it.
     #[arg(long)]
     seed: Option<u64>,
+}
+
+/// The number of histories.
+#[derive(clap::Args)]
+pub(crate) struct Histories {
+    /// Histories of each kind.
+    #[arg(long, default_value_t = 100_000)]
+    count: u64,
+    /// The first seed of the generators: a failure's own seed repeats it.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
 }
 
 /// The target and the duration of fuzzing.
@@ -70,6 +81,25 @@ pub(crate) fn schedules(settings: &Schedules) -> Result<()> {
     let packages = ["--package", "holm-medium", "--package", "holm-tree"];
     cargo(&[&["test", "--test", "schedules"], &packages[..]].concat(), &variables)?;
     cargo(&["test", "--lib", "--package", "holm-proof", "schedules::"], &variables)
+}
+
+/// Checks many histories of transactions: of schedules over a small tree, which are crashed, and of threads over a
+/// database.
+pub(crate) fn histories(settings: &Histories) -> Result<()> {
+    let target = target("schedules")?;
+    // Half of the schedules are of each kind.
+    let (each, count, seed) =
+        (settings.count.div_ceil(2).to_string(), settings.count.to_string(), settings.seed.to_string());
+    let variables = [
+        ("RUSTFLAGS", "--cfg shuttle"),
+        ("CARGO_TARGET_DIR", target.as_str()),
+        ("HOLM_ITERATIONS", each.as_str()),
+        ("HOLM_SEED", seed.as_str()),
+    ];
+    let shows = ["--", "--nocapture"];
+    cargo(&[&["test", "--lib", "--package", "holm-proof", "schedules::histories::"], &shows[..]].concat(), &variables)?;
+    let variables = [("HOLM_HISTORIES", count.as_str()), ("HOLM_SEED", seed.as_str())];
+    cargo(&[&["test", "--package", "holm-proof", "--test", "isolation", "short_"], &shows[..]].concat(), &variables)
 }
 
 /// Reads the machine code of the release build, and checks that every store to a durable word has eight bytes.

@@ -8,24 +8,37 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-/// Histories of each kind; `HOLM_HISTORIES` overrides it.
-const HISTORIES: u64 = 60;
-
-/// Transactions of each thread in one history.
+/// Transactions of each thread in a long history, and in a short one.
 const LONG: usize = 150;
+const SHORT: usize = 8;
+
+/// Histories of one kind; `HOLM_HISTORIES` overrides their number, and `HOLM_SEED` the first seed.
+struct Kind {
+    design: &'static str,
+    fillers: u8,
+    histories: u64,
+    /// Transactions of each thread.
+    steps: usize,
+}
+
+const KIND: Kind = Kind { design: "buffered", fillers: 0, histories: 60, steps: LONG };
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|text| text.parse().ok())
+}
 
 /// The lists of a history lie where those of an earlier one lay.
 const SETS: u64 = 5;
 
 /// Runs all threads on fresh lists, and returns their history.
-fn run(db: &Database, seed: u64, fillers: u8) -> Vec<Transaction> {
-    let board = Board::new(db, seed % SETS, fillers).expect("sound");
+fn run(db: &Database, seed: u64, kind: &Kind) -> Vec<Transaction> {
+    let board = Board::new(db, seed % SETS, kind.fillers).expect("sound");
     board.clear().expect("sound");
     let barrier = Barrier::new(THREADS as usize);
     let work = |thread| {
         let mut worker = Worker::new(&board, thread, seed);
         barrier.wait();
-        (0..LONG).for_each(|_| worker.step(&mut |_| ()).expect("no error but conflicts"));
+        (0..kind.steps).for_each(|_| worker.step(&mut |_| ()).expect("no error but conflicts"));
         worker.into_history()
     };
     let mut history = thread::scope(|scope| {
@@ -40,15 +53,16 @@ fn run(db: &Database, seed: u64, fillers: u8) -> Vec<Transaction> {
     history
 }
 
-fn every_history_has_an_order(design: &str, fillers: u8, share: u64) {
-    let histories = std::env::var("HOLM_HISTORIES").ok().and_then(|count| count.parse().ok()).unwrap_or(HISTORIES);
+fn every_history_has_an_order(kind: &Kind) {
+    let Kind { design, fillers, .. } = *kind;
+    let (histories, first) = (number("HOLM_HISTORIES").unwrap_or(kind.histories), number("HOLM_SEED").unwrap_or(0));
     let folder = tempfile::tempdir().expect("a folder");
     let durability = Durability::Buffered { interval: Duration::from_millis(2) };
     let db = Database::builder().design(design).durability(durability).open(folder.path().join("lists.holm"));
     let db = db.expect("new");
     let (mut committed, mut aborted) = (0, 0);
-    for seed in 0..histories / share {
-        let history = run(&db, seed, fillers);
+    for seed in first..first + histories {
+        let history = run(&db, seed, kind);
         let count = history.iter().filter(|one| matches!(one.outcome, Outcome::Committed(_))).count();
         (committed, aborted) = (committed + count, aborted + history.len() - count);
         if let Err(wrong) = check(&history) {
@@ -63,16 +77,22 @@ fn every_history_has_an_order(design: &str, fillers: u8, share: u64) {
 
 #[test]
 fn histories_in_one_leaf_have_an_order() {
-    every_history_has_an_order("buffered", 0, 1);
+    every_history_has_an_order(&KIND);
 }
 
 #[test]
 fn histories_in_leaves_that_split_and_merge_have_an_order() {
-    every_history_has_an_order("buffered", 40, 1);
-    every_history_has_an_order("buffered", 6, 2);
+    every_history_has_an_order(&Kind { fillers: 40, ..KIND });
+    every_history_has_an_order(&Kind { fillers: 6, histories: 30, ..KIND });
 }
 
 #[test]
 fn histories_of_the_mirrored_design_have_an_order() {
-    every_history_has_an_order("holm", 40, 2);
+    every_history_has_an_order(&Kind { design: "holm", fillers: 40, histories: 30, ..KIND });
+}
+
+/// Many beginnings: threads meet in lists that are empty, and in leaves that have just been emptied.
+#[test]
+fn short_histories_have_an_order() {
+    every_history_has_an_order(&Kind { fillers: 6, histories: 200, steps: SHORT, ..KIND });
 }
