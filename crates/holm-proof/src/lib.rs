@@ -33,6 +33,7 @@ pub mod subjects;
 pub mod table;
 mod threads;
 mod trace;
+mod turns;
 mod verdict;
 
 pub use commits::{IntentBug, crash_commits};
@@ -48,4 +49,5 @@ pub use script::Script;
 pub use snapshot::Snapshot;
 pub use subject::{Subject, Tree};
 pub use trace::{Caller, Entry, Event, Mark, Order, Site, sites};
+pub use turns::{TurnBug, Turns, turn_at_each_store};
 pub use verdict::{Report, Violation};

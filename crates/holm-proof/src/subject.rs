@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub trait Tree: Index<Words> {
     /// As [`TreeSet::try_get`].
     fn try_get(&self, root: &TreeRoot, key: u64) -> Option<Lookup>;
+    /// As [`TreeSet::try_get_at`].
+    fn try_get_at(&self, root: &TreeRoot, generation: u64, key: u64) -> Option<Lookup>;
     /// As [`TreeSet::nodes`].
     fn nodes(&self, root: &TreeRoot) -> Vec<u32>;
     /// As [`TreeSet::height`].
@@ -30,6 +32,10 @@ pub trait Tree: Index<Words> {
 impl<D: Design> Tree for TreeSet<Recorded, D, Words> {
     fn try_get(&self, root: &TreeRoot, key: u64) -> Option<Lookup> {
         TreeSet::try_get(self, root, key)
+    }
+
+    fn try_get_at(&self, root: &TreeRoot, generation: u64, key: u64) -> Option<Lookup> {
+        TreeSet::try_get_at(self, root, generation, key)
     }
 
     fn nodes(&self, root: &TreeRoot) -> Vec<u32> {

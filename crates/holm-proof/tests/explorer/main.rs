@@ -43,3 +43,5 @@ mod segments;
 #[cfg(not(one_design))]
 mod subnodes;
 mod table;
+#[cfg(not(one_design))]
+mod turns;
