@@ -25,6 +25,8 @@ enum Bug {
     LaterGeneration,
     /// It goes on after it has closed the snapshot.
     ReadsAfterClose,
+    /// A batch does not hold the clock.
+    BatchWithoutHold,
 }
 
 struct Nothing;
@@ -57,7 +59,7 @@ fn both(bare: &Bare, generation: u64, bug: Bug) -> [u64; 2] {
         let lookup = match bug {
             Bug::ReadsTheLatest => tree_set.get(root, key),
             Bug::LaterGeneration => tree_set.get_at(root, generation + 1, key),
-            Bug::None | Bug::ReadsAfterClose => tree_set.get_at(root, generation, key),
+            Bug::None | Bug::ReadsAfterClose | Bug::BatchWithoutHold => tree_set.get_at(root, generation, key),
         };
         lookup.payload.expect("both are there")
     })
@@ -136,4 +138,88 @@ fn a_snapshot_that_reads_leaves_as_they_are_is_caught() {
     for bug in [Bug::ReadsTheLatest, Bug::LaterGeneration, Bug::ReadsAfterClose] {
         caught_for_any(4_000, &["the sum is constant", "the snapshot has changed"], move || beside_writers(bug));
     }
+}
+
+/// Moves an amount by operations of their own: the batch keeps snapshots from beginning in between.
+fn transfer_by_batch(bare: &Bare, bug: Bug) {
+    let Bare { writer, tree_set, root } = bare;
+    let hold = (bug != Bug::BatchWithoutHold).then(|| writer.clock().hold(0, 2).expect("sound"));
+    for (key, payload) in [(LOW, LOW.wrapping_sub(7)), (HIGH, HIGH + 7)] {
+        let mut guard = hold.as_ref().map_or_else(|| bare.guard(), |hold| hold.pin().expect("sound"));
+        tree_set.put(root, &mut guard, key, payload).expect("room");
+    }
+}
+
+fn beside_a_batch(bug: Bug) {
+    let bare = Bare::create(PAIRS);
+    thread::scope(|scope| {
+        scope.spawn(|| transfer_by_batch(&bare, bug));
+        scope.spawn(|| {
+            for _ in 0..2 {
+                let (generation, _) = bare.tree_set.begin_snapshot().expect("sound");
+                let first = both(&bare, generation, bug);
+                assert_eq!(first[0].wrapping_add(first[1]), LOW + HIGH, "the sum is constant");
+                assert_eq!(both(&bare, generation, bug), first, "the snapshot has changed");
+                bare.tree_set.close_snapshot(generation);
+            }
+        });
+        scope.spawn(|| {
+            bare.writer.end_epoch().expect("sound");
+        });
+    });
+    assert_eq!(bare.tree_set.snapshot_bytes(), (0, 0), "nothing is kept");
+}
+
+#[test]
+fn a_batch_is_in_a_snapshot_whole() {
+    explore(300, || beside_a_batch(Bug::None));
+}
+
+#[test]
+fn a_batch_that_does_not_hold_the_clock_is_caught() {
+    caught_for_any(4_000, &["the sum is constant"], || beside_a_batch(Bug::BatchWithoutHold));
+}
+
+/// The keys that are left in two leaves before they merge, in the order in which they are removed.
+fn removed_last() -> impl Iterator<Item = u64> {
+    (LOW + 1..LOW + 8).chain(HIGH - 7..HIGH).rev()
+}
+
+/// Leaves lose pairs until they merge, and snapshots begin and close meanwhile: each has a part of the removals.
+fn beside_merges() {
+    let bare = Bare::create(PAIRS);
+    let Bare { tree_set, root, .. } = &bare;
+    for key in LOW + 8..HIGH - 7 {
+        tree_set.remove(root, &mut bare.guard(), key).expect("sound");
+    }
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for key in removed_last() {
+                tree_set.remove(root, &mut bare.guard(), key).expect("sound");
+            }
+        });
+        scope.spawn(|| {
+            for _ in 0..3 {
+                let (generation, _) = tree_set.begin_snapshot().expect("sound");
+                let pairs = all(&bare, generation);
+                let left = |key: &u64| pairs.binary_search_by_key(key, |pair| pair.0).is_ok();
+                let kept: Vec<bool> = removed_last().map(|key| left(&key)).collect();
+                assert!(left(&LOW) && left(&HIGH) && kept.is_sorted(), "a part of the removals: {pairs:?}");
+                thread::yield_now();
+                assert_eq!(all(&bare, generation), pairs, "the snapshot has changed");
+                tree_set.close_snapshot(generation);
+            }
+        });
+        scope.spawn(|| {
+            bare.writer.end_epoch().expect("sound");
+        });
+    });
+    let audit = tree_set.audit(root);
+    assert_eq!((audit.pairs, audit.faults), (2, vec![]), "what is left");
+    assert_eq!(tree_set.snapshot_bytes(), (0, 0), "nothing is kept");
+}
+
+#[test]
+fn a_snapshot_beside_merges_is_one_instant_and_stays() {
+    explore(150, beside_merges);
 }
