@@ -11,6 +11,7 @@ mod backup_kills;
 mod backups;
 mod batches;
 mod children;
+mod closing;
 mod disks;
 mod dropping;
 mod durability;
