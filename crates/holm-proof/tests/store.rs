@@ -32,6 +32,8 @@ mod power;
 mod real;
 #[path = "store/restorations.rs"]
 mod restorations;
+#[path = "store/sweeps.rs"]
+mod sweeps;
 #[path = "store/tail.rs"]
 mod tail;
 #[path = "store/write_back.rs"]
