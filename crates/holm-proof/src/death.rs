@@ -13,7 +13,7 @@ pub mod transactions;
 mod wire;
 pub mod writer;
 
-use holm::{Builder, Database, Durability, ImageMode};
+use holm::{Builder, Database, Durability, ImageMode, Sweep};
 use std::time::Duration;
 
 /// How a database runs.
@@ -42,9 +42,11 @@ impl Mode {
         Some(Mode { private: image == "private", durability })
     }
 
-    /// The options that parent and child share: a small log, so that there are many checkpoints.
+    /// The options that parent and child share: a small log, so that there are many checkpoints, and a sweeper that is
+    /// never far behind.
     pub fn builder(self) -> Builder {
         let image = if self.private { ImageMode::Private } else { ImageMode::Shared };
-        Database::builder().durability(self.durability).image(image).log_bytes(2 << 20).capacity(1 << 30)
+        let builder = Database::builder().durability(self.durability).image(image).log_bytes(2 << 20);
+        builder.sweep(Sweep::Every(Duration::from_millis(20))).capacity(1 << 30)
     }
 }

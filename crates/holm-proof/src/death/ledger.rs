@@ -4,6 +4,10 @@
 //! in two keyspaces; the last thread's steps are batches across both. A value contains the number of its step. It also
 //! contains the number of the last step of the neighbouring thread that had returned before this step began. If the
 //! value is found, that other step must be present too.
+//!
+//! The second keyspace has expiry. Some values are stored there whose time is over: no reader sees them, and the
+//! sweeper removes them while the child runs. Now and then a step removes a range. A crash may leave a part of that
+//! removed, from the low end on; the child then begins with that step again.
 
 use holm::Database;
 
@@ -16,8 +20,36 @@ const KEYS: usize = 600;
 /// The keyspaces' names.
 pub const NAMES: [&str; 2] = ["north", "south"];
 
-/// A key of a thread, and whether the step puts it or removes it.
-pub type Change = (usize, bool);
+/// What a step does to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Puts a value.
+    Put,
+    /// Puts a value whose time is over; only in the keyspace with expiry.
+    PutExpired,
+    /// Removes the key.
+    Remove,
+}
+
+/// A key of a thread, and what happens to it.
+pub type Change = (usize, Effect);
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// One operation.
+    One(Change),
+    /// A batch.
+    Batch(Vec<Change>),
+    /// A removal of the range from the first of these keys to the last one. They are all keys of the range, in order.
+    RemoveRange(Vec<usize>),
+}
+
+/// One step of this number removes a range.
+const RANGES: u64 = 48;
+
+/// The most keys between the ends of a range.
+const WIDEST: usize = 400;
 
 /// A hash of the number: splitmix64.
 fn mixed(number: u64) -> u64 {
@@ -27,25 +59,48 @@ fn mixed(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The changes of a thread's step, in order.
-pub fn changes(thread: usize, step: u64) -> Vec<Change> {
+/// What a thread's step does.
+pub fn work(thread: usize, step: u64) -> Work {
     let seed = mixed((thread as u64) << 56 ^ step);
-    let count = if thread + 1 == THREADS { 2 + seed % 7 } else { 1 };
+    if (seed >> 24).is_multiple_of(RANGES) {
+        return Work::RemoveRange(range(seed as usize % KEYS, (seed >> 32) as usize % WIDEST));
+    }
     // Puts and removals predominate in turn, so that leaves split and merge.
     let put_of_eight = if step / 1500 % 3 == 2 { 2 } else { 7 };
     let change = |index| {
         let chance = mixed(seed ^ index << 32);
-        (chance as usize % KEYS, (chance >> 40) % 8 < put_of_eight)
+        let key = chance as usize % KEYS;
+        let effect = match (chance >> 40) % 8 {
+            one if one >= put_of_eight => Effect::Remove,
+            0 if expires(key) => Effect::PutExpired,
+            _ => Effect::Put,
+        };
+        (key, effect)
     };
-    (0..count).map(change).collect()
+    match thread + 1 == THREADS {
+        true => Work::Batch((0..2 + seed % 7).map(change).collect()),
+        false => Work::One(change(0)),
+    }
+}
+
+/// The keys of a range. Their names have one front, and they lie in one keyspace.
+fn range(from: usize, width: usize) -> Vec<usize> {
+    let first = if has_long_front(from) { from + 1 } else { from };
+    (first..KEYS.min(first + width + 1)).filter(|key| key % 2 == first % 2 && !has_long_front(*key)).collect()
+}
+
+/// Whether a key lies in the keyspace with expiry.
+fn expires(key: usize) -> bool {
+    key % 2 == 1
+}
+
+fn has_long_front(key: usize) -> bool {
+    key.is_multiple_of(3)
 }
 
 /// The key's name and its keyspace.
 pub fn key(thread: usize, key: usize) -> (usize, String) {
-    (
-        key % 2,
-        format!("{thread}/{}/{key:04}", if key.is_multiple_of(3) { "a longer front that many share" } else { "" }),
-    )
+    (key % 2, format!("{thread}/{}/{key:04}", if has_long_front(key) { "a longer front that many share" } else { "" }))
 }
 
 /// The value that a step puts under a key.
@@ -114,17 +169,32 @@ impl Ledger {
                      {greatest:?}, {off} keys differ after the last"
                 ));
             }
-            last += 1;
-            for (key, put) in changes(thread, last) {
+            let mut set = |key: usize, step: Option<u64>| {
                 let right = |step: Option<u64>| step == shown[key].map(|pair| pair.0);
                 off += usize::from(right(state[key]));
-                state[key] = put.then_some(last);
-                off -= usize::from(right(state[key]));
+                state[key] = step;
+                off -= usize::from(right(step));
+                off
+            };
+            match work(thread, last + 1) {
+                Work::RemoveRange(keys) => {
+                    // A part from the low end on.
+                    if keys.iter().any(|key| set(*key, None) == 0 && last >= least) {
+                        break;
+                    }
+                }
+                Work::One(change) => apply(&mut set, change, last + 1),
+                Work::Batch(changes) => changes.into_iter().for_each(|change| apply(&mut set, change, last + 1)),
             }
+            last += 1;
         }
         debug_assert!(fits(state));
         Ok(last)
     }
+}
+
+fn apply(set: &mut impl FnMut(usize, Option<u64>) -> usize, (key, effect): Change, step: u64) {
+    set(key, (effect == Effect::Put).then_some(step));
 }
 
 fn shown(db: &Database) -> Result<Vec<Shown>, String> {

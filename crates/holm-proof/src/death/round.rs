@@ -1,7 +1,7 @@
 //! The run of one child process, and what it had reported when it ended.
 
 use super::Mode;
-use super::ledger::{Ledger, THREADS};
+use super::ledger::{Ledger, NAMES, THREADS};
 use super::options::Task;
 use super::writer::{Kind, Report};
 use holm::{Database, RecoveredFrom, Recovery};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A running child.
 pub struct Round {
@@ -127,6 +127,22 @@ pub(super) fn reopen(dir: &Path, mode: Mode, end: End) -> Result<(Database, Reco
     Ok((db, recovery))
 }
 
+/// Sweeps what the child has not, and verifies the database once more.
+fn swept(db: &Database) -> Result<(), String> {
+    db.sweep().map_err(|error| format!("sweeping: {error}"))?;
+    let Ok(Some(space)) = db.existing_keyspace(NAMES[1]) else { return Ok(()) };
+    let left =
+        space.expired(UNIX_EPOCH + Duration::from_secs(1), 1).map_err(|error| format!("after a sweep: {error}"))?;
+    // Space is free two epochs after it was given up.
+    (0..4).try_for_each(|_| db.sync()).map_err(|error| format!("after a sweep: {error}"))?;
+    let (used, report) = (db.stats().space, db.check().map_err(|error| format!("checking: {error}"))?);
+    let is_freed = (used.record_bytes, used.leaves) == (report.record_bytes, report.leaves);
+    if left.is_empty() && report.faults.is_empty() && is_freed {
+        return Ok(());
+    }
+    Err(format!("swept: {left:?}, {:?}, {used:?} in use of {report:?}", report.faults))
+}
+
 /// Opens the database after a child's end, verifies it, and updates the ledger.
 ///
 /// # Errors
@@ -137,6 +153,7 @@ pub fn judge(dir: &Path, mode: Mode, ledger: &mut Ledger, reported: Reported, en
     let least = if all { reported.returned } else { reported.durable };
     let most = reported.returned.map(|returned| returned + 1);
     ledger.settle(&db, least, most).map_err(|why| format!("{recovery:?}: {why}"))?;
+    swept(&db).map_err(|why| format!("{recovery:?}: {why}"))?;
     db.close().map_err(|error| format!("closing: {error}"))?;
     Ok(recovery)
 }

@@ -3,13 +3,14 @@
 //! A report has sixteen bytes, written at once and so never torn: kind, thread, number. Standard output is the pipe.
 
 use super::Mode;
-use super::ledger::{NAMES, THREADS, changes, key, value};
-use holm::{Database, Error, Keyspace};
+use super::ledger::{Effect, NAMES, THREADS, Work, key, value, work};
+use holm::{Database, Error, Keyspace, KeyspaceOptions};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
+use std::time::UNIX_EPOCH;
 
 /// What a report says about its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ pub fn write(dir: &Path, mode: Mode, next: [u64; THREADS]) -> Result<(), Error> 
         .open("/proc/self/fd/1")
         .map_err(|error| Error::Invalid { what: format!("standard output: {error}") })?;
     let db = mode.builder().open(dir)?;
-    let spaces = [db.keyspace(NAMES[0])?, db.keyspace(NAMES[1])?];
+    let spaces = [db.keyspace(NAMES[0])?, db.keyspace_with(NAMES[1], &KeyspaceOptions::new().expires(true))?];
     let _ = Report { kind: Kind::Opened, thread: 0, step: 0 }.send(&pipe);
     let returned = next.map(|next| AtomicU64::new(next - 1));
     thread::scope(|scope| {
@@ -95,22 +96,34 @@ fn run(
     loop {
         let step = returned[thread].load(SeqCst) + 1;
         let seen = returned[(thread + 1) % THREADS].load(SeqCst);
-        let changes = changes(thread, step);
-        if let [(number, put)] = changes[..] {
-            let (space, name) = key(thread, number);
-            match put {
-                true => spaces[space].insert(name, value(step, seen, number))?,
-                false => spaces[space].remove(name).map(drop)?,
-            }
-        } else {
-            let batch = changes.iter().fold(db.batch(), |batch, &(number, put)| {
+        match work(thread, step) {
+            Work::One((number, effect)) => {
                 let (space, name) = key(thread, number);
-                match put {
-                    true => batch.insert(&spaces[space], name, value(step, seen, number)),
-                    false => batch.remove(&spaces[space], name),
+                let space = &spaces[space];
+                match effect {
+                    Effect::Put => space.insert(name, value(step, seen, number))?,
+                    Effect::PutExpired => space.insert_until(name, value(step, seen, number), UNIX_EPOCH)?,
+                    Effect::Remove => space.remove(name).map(drop)?,
                 }
-            });
-            batch.commit()?;
+            }
+            Work::Batch(changes) => {
+                let batch = changes.iter().fold(db.batch(), |batch, &(number, effect)| {
+                    let (space, name) = key(thread, number);
+                    let space = &spaces[space];
+                    match effect {
+                        Effect::Put => batch.insert(space, name, value(step, seen, number)),
+                        Effect::PutExpired => batch.insert_until(space, name, value(step, seen, number), UNIX_EPOCH),
+                        Effect::Remove => batch.remove(space, name),
+                    }
+                });
+                batch.commit()?;
+            }
+            Work::RemoveRange(keys) => {
+                if let (Some(first), Some(last)) = (keys.first(), keys.last()) {
+                    let ((space, low), (_, high)) = (key(thread, *first), key(thread, *last));
+                    spaces[space].remove_range(low..=high)?;
+                }
+            }
         }
         returned[thread].store(step, SeqCst);
         if (Report { kind: Kind::Returned, thread, step }).send(pipe).is_err() {
