@@ -77,7 +77,7 @@ fn keep(
     options: &JournaledOptions,
 ) -> Result<std::result::Result<(Replayed, Logged), Doubt>> {
     let mut logged = Logged::default();
-    let replayed = replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |_, loc, bytes| {
+    let replayed = replay_after(medium, superblock, |loc, bytes| {
         logged.push(loc, bytes);
         Ok(())
     })?;
@@ -134,10 +134,32 @@ fn disagreement(
     None
 }
 
+/// Reads the log of the epochs after the superblock's, and passes each run on. A checkpoint has an earlier epoch in the
+/// data files: a record of it would take lines back.
+fn replay_after(
+    medium: &Journaled,
+    superblock: &Superblock,
+    mut visit: impl FnMut(u64, &[u8]) -> Result<()>,
+) -> Result<Replayed> {
+    let Superblock { uuid, log_start, epoch: last, .. } = superblock;
+    replay(&*medium.vfs, &medium.dir, uuid, *log_start, |epoch, loc, bytes| {
+        if epoch > *last {
+            return visit(loc, bytes);
+        }
+        Err(MediumError::Corrupt {
+            path: half_path(&medium.dir, log_start.half),
+            offset: 0,
+            what: "the epoch of a log record",
+            found: epoch.to_string(),
+            expected: format!("more than the superblock's, {last}"),
+        })
+    })
+}
+
 /// Reads the log and restores every logged line to its last record.
 fn restore(medium: &Journaled, superblock: &Superblock) -> Result<Replayed> {
     let mut pages = Touched::default();
-    let replayed = replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |_, loc, bytes| {
+    let replayed = replay_after(medium, superblock, |loc, bytes| {
         let (area, offset) = parts(loc);
         // The length of the file may not have survived; the log shows how long it was.
         if medium.image.words(loc, bytes.len() / 8).is_none() {

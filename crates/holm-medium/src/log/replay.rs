@@ -14,6 +14,7 @@
 use super::epoch_record::{HEADER, Header, Runs};
 use super::half::{half_path, too_short};
 use super::position::{FIRST_REACH, HALVES, LogStart, Position};
+use crate::epoch::LAST_EPOCH;
 use crate::error::{MediumError, Result};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, read_exact_at};
 use std::path::{Path, PathBuf};
@@ -43,8 +44,8 @@ pub struct Replayed {
 ///
 /// # Errors
 ///
-/// [`MediumError::Corrupt`] if a record is damaged or missing although a later one is whole, or a half is too short;
-/// [`MediumError::Io`]; and what the visitor returns.
+/// [`MediumError::Corrupt`] if a record is damaged or missing although a later one is whole, if epochs do not rise or
+/// exceed [`LAST_EPOCH`], or a half is too short; [`MediumError::Io`]; and what the visitor returns.
 pub fn replay(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -103,6 +104,7 @@ fn read_on(
             reader.reach = reader.reach.max(header.reach);
             // A record without runs exists for its reach only.
             if header.runs > 0 {
+                reader.refuse_epoch(&at, header.epoch, seen.last_epoch)?;
                 seen.bytes += reader.visit(&at, &header, &mut visit)?;
                 seen.last_epoch = Some(header.epoch);
                 seen.records += 1;
@@ -227,6 +229,22 @@ impl Reader {
 
     fn path(&self, half: u8) -> &Path {
         &self.halves[usize::from(half)].0
+    }
+
+    /// Returns an error for an epoch that no record can have here. A later one would be taken for the recovery point,
+    /// and one behind the last epoch leaves no room for any that follow.
+    fn refuse_epoch(&self, at: &Position, epoch: u64, before: Option<u64>) -> Result<()> {
+        let first = before.map_or(0, |before| before + 1);
+        if (first..=LAST_EPOCH).contains(&epoch) {
+            return Ok(());
+        }
+        Err(MediumError::Corrupt {
+            path: self.path(at.half).to_path_buf(),
+            offset: at.offset,
+            what: "the epoch of a log record",
+            found: epoch.to_string(),
+            expected: format!("from {first} to {LAST_EPOCH}"),
+        })
     }
 
     fn header(&self, half: u8, offset: u64) -> Result<Option<Header>> {

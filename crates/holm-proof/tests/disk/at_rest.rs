@@ -197,6 +197,31 @@ fn a_record_with_a_right_checksum_and_wrong_runs_is_damage() {
     }
 }
 
+/// A record that counts in all else: of an epoch that has been, of the record's before, or behind the last one of all.
+#[test]
+fn a_record_of_an_epoch_that_cannot_be_is_damage() {
+    for (epoch, expected) in [(0_u64, None), (1, None), (3, Some(3)), (1 << 35, Some(1 << 35)), (1 << 36, None)] {
+        let disk = logged(2, true);
+        let bounds = boundaries(2);
+        let at = bounds[1] as usize;
+        let mut record = disk.contents(&log_0()).expect("it was made")[at..at + 64 + sum_of_runs(2)].to_vec();
+        record[40..48].copy_from_slice(&epoch.to_le_bytes());
+        record[60..64].fill(0);
+        let crc = crc32c(&record).to_le_bytes();
+        record[60..64].copy_from_slice(&crc);
+        disk.overwrite(&log_0(), at, &record);
+        let mut greatest = 0;
+        let outcome = replay(&disk, &dir(), &UUID, LogStart::FIRST, |epoch, _, _| {
+            greatest = greatest.max(epoch);
+            Ok(())
+        });
+        match expected {
+            Some(_) => assert_eq!(outcome.expect("epochs may be left out").last_epoch, expected),
+            None => assert_eq!((corrupt_at(&outcome), greatest), (Some(("/d/log.0".into(), bounds[1])), 1), "{epoch}"),
+        }
+    }
+}
+
 #[test]
 fn a_visitors_error_ends_the_replay() {
     let disk = logged(2, true);

@@ -4,6 +4,7 @@
 use crate::history::{Contents, Mode, Session, contents};
 use crate::write_back::mark;
 use holm::{Database, Durability, Error, LogTail, RecoveredFrom};
+use holm_medium::LAST_EPOCH;
 use holm_proof::disk::SimDisk;
 use std::path::Path;
 
@@ -94,4 +95,41 @@ fn records_that_were_once_complete_are_damage() {
         }
         Err(error) => assert!(matches!(error, Error::Corrupt { .. }), "{error}"),
     }
+}
+
+/// CRC32C, bit by bit, so that the format's own code does not check itself.
+fn crc32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc: u32, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0x82F6_3B78 & 0_u32.wrapping_sub(crc & 1)))
+    })
+}
+
+/// Gives the first record another epoch, and the checksum that belongs to it.
+fn forge(disk: &SimDisk, epoch: u64) {
+    let path = Path::new("/d/log.0");
+    let log = disk.contents(path).expect("it is there");
+    let body = u32::from_le_bytes(log[48..52].try_into().expect("four bytes")) as usize;
+    let mut record = log[..64 + body].to_vec();
+    record[40..48].copy_from_slice(&epoch.to_le_bytes());
+    record[60..64].fill(0);
+    let crc = crc32c(&record).to_le_bytes();
+    record[60..64].copy_from_slice(&crc);
+    assert!(disk.overwrite(path, 0, &record));
+}
+
+/// A record that counts in all else: of an epoch that the data files have, of one after the next record's, and of one
+/// behind the last of all.
+#[test]
+fn a_record_of_an_epoch_that_cannot_be_is_refused() {
+    let disk = SimDisk::new();
+    let session = written(&disk);
+    for epoch in [1, 1 << 35, LAST_EPOCH + 1, u64::MAX] {
+        for left in [disk.kill(), disk.crash_to_durable()] {
+            forge(&left, epoch);
+            let opened = MODE.open(&left);
+            let told = opened.as_ref().map(|db| db.recovery().clone()).map_err(ToString::to_string);
+            assert!(matches!(opened, Err(Error::Corrupt { .. })), "{epoch}: {told:?}");
+        }
+    }
+    drop(session);
 }
