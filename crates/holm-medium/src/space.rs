@@ -125,7 +125,7 @@ impl Space {
 
     /// Runs before recovery, when only the process died. Until what recovery finds is durable, a loss of power may
     /// still cut history earlier, and what looks free may be in use at that cut. Allocation therefore takes only what
-    /// lies beyond `blocks` blocks and `records` record bytes, which is all that the files have.
+    /// lies beyond `blocks` blocks and `records` record bytes, which is all that was ever written.
     ///
     /// # Panics
     /// If space is withheld already.
