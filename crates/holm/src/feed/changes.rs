@@ -219,17 +219,40 @@ impl Changes {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = Change<'_>> {
-        let drops = self.dropped().map(|keyspace| Change::Drop { keyspace });
-        let created = self.0.created.iter();
-        let creations = created.map(|it| Change::Create { keyspace: &it.name, options: it.options });
-        let removals = self.removed().map(|(keyspace, key)| Change::Remove { keyspace, key });
-        let puts = self.0.put.iter().map(|entry| Change::Put {
-            keyspace: self.0.name(entry),
-            key: self.0.key(entry),
-            value: self.0.value(entry),
-            expiry: self.0.expiry(entry),
-        });
-        drops.chain(creations).chain(removals).chain(puts)
+        (0..self.len()).map_while(|index| self.get(index))
+    }
+
+    /// Returns one change, by its index in the order of [`Changes::iter`]; `None` from [`Changes::len`] on. O(1).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # use std::time::Duration;
+    /// let mut feed = db.feed(1 << 20)?;
+    /// db.keyspace("reefs")?;
+    /// db.sync()?;
+    /// let changes = feed.next(Duration::ZERO)?.expect("synced");
+    /// let last = changes.get(changes.len() - 1);
+    /// assert!(matches!(last, Some(holm::Change::Create { keyspace: "reefs", .. })));
+    /// assert_eq!(changes.get(changes.len()), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get(&self, mut index: usize) -> Option<Change<'_>> {
+        let Inner { dropped, created, removed, put, .. } = &*self.0;
+        if let Some(keyspace) = dropped.get(index) {
+            return Some(Change::Drop { keyspace });
+        }
+        index -= dropped.len();
+        if let Some(NamedKeyspace { name, options }) = created.get(index) {
+            return Some(Change::Create { keyspace: name, options: *options });
+        }
+        index -= created.len();
+        if let Some(entry) = removed.get(index) {
+            return Some(Change::Remove { keyspace: self.0.name(entry), key: self.0.key(entry) });
+        }
+        let entry = put.get(index - removed.len())?;
+        let (keyspace, expiry) = (self.0.name(entry), self.0.expiry(entry));
+        Some(Change::Put { keyspace, key: self.0.key(entry), value: self.0.value(entry), expiry })
     }
 }
 
