@@ -18,12 +18,21 @@ use crate::tree_set::{LatchedLeaf, TreeSet};
 use holm_medium::{Guard, Medium, Result};
 
 /// What a reader saw, and what must still be so when a change takes effect.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Seen<'a> {
     /// The leaf that answered for the key.
     pub leaf: LeafVersion,
     /// Other leaves on which the answer depends.
     pub others: &'a [LeafVersion],
+    /// What else must hold, such as that a time has not come; `None` for nothing. Called under the leaf's latch, so it
+    /// must be quick and use no tree.
+    pub holds: Option<&'a dyn Fn() -> bool>,
+}
+
+impl std::fmt::Debug for Seen<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Seen").field("leaf", &self.leaf).field("others", &self.others).finish_non_exhaustive()
+    }
 }
 
 /// What became of a conditional change.
@@ -31,7 +40,7 @@ pub struct Seen<'a> {
 pub enum Conditional {
     /// The change took effect. The payload that it replaced.
     Done(Option<Superseded>),
-    /// Nothing has changed: a leaf is not as it was seen. The caller reads again.
+    /// Nothing has changed: a leaf is not as it was seen, or what else must hold does not. The caller reads again.
     Moved,
 }
 
@@ -64,7 +73,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                     Some(latch) => latch.validate(other.version),
                     None => false,
                 };
-                if seen.others.iter().all(still) {
+                if seen.others.iter().all(still) && seen.holds.is_none_or(|holds| holds()) {
                     return Ok(Some(LatchedLeaf { number, leaf, descriptor, held }));
                 }
                 held.unlock_unchanged();

@@ -174,7 +174,7 @@ impl WritableStore {
     fn remove_found(&self, tree: &KeyspaceTree, key: &[u8], leaf: LeafVersion) -> Result<bool> {
         let mut operation = Operation::begin(self)?;
         tree.check_not_dropped()?;
-        let removed = operation.remove_seen(tree, key, Seen { leaf, others: &[] })?;
+        let removed = operation.remove_seen(tree, key, Seen { leaf, others: &[], holds: None })?;
         operation.finish_later();
         Ok(removed)
     }

@@ -154,7 +154,12 @@ impl WritableStore {
         change: &Change<V>,
         before: &Before,
     ) -> Result<bool> {
-        let seen = Seen { leaf: before.leaf, others: &[] };
+        // A key must not come back to life: another thread may have missed it once its time was over. The last look at
+        // the time is under the latch, so a reader of the leaf as it was has an earlier time.
+        let lives = || !before.deadline.is_over(self.wall_clock.now());
+        let revives = matches!(change, Change::PutUntil(..)) && before.deadline != Deadline::NEVER;
+        let holds: Option<&dyn Fn() -> bool> = if revives { Some(&lives) } else { None };
+        let seen = Seen { leaf: before.leaf, others: &[], holds };
         let (operation, done) = match change {
             Change::Remove if before.value.is_some() => {
                 let mut operation = Operation::begin(self)?;
@@ -199,12 +204,46 @@ impl WritableStore {
                 };
                 let mut operation = Operation::begin(self)?;
                 tree.check_not_dropped()?;
-                if operation.remove_seen(tree, &key, Seen { leaf, others: &passed })? {
+                if operation.remove_seen(tree, &key, Seen { leaf, others: &passed, holds: None })? {
                     operation.finish()?;
                     return Ok(Some((key, value)));
                 }
             }
             back_off(&mut attempt);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Database, KeyspaceOptions, Sweep};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+    use std::time::{Duration, UNIX_EPOCH};
+
+    /// A key expired between the look at it and its new deadline, and came back to life, although another thread could
+    /// have missed it.
+    #[test]
+    fn a_key_that_expires_before_it_gets_a_deadline_stays_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        let hands = Arc::new(AtomicU64::new(1_000));
+        let time = hands.clone();
+        let builder = Database::builder().sweep(Sweep::Manual);
+        let builder = builder.time_source(Arc::new(move || UNIX_EPOCH + Duration::from_millis(time.load(SeqCst))));
+        let db = builder.open(folder.path()).unwrap();
+        let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true)).unwrap();
+        for (over, deadline) in [(2_000, Deadline::NEVER), (3_000, Deadline::after(9_000, Duration::ZERO))] {
+            tides.insert_until("north", "high", UNIX_EPOCH + Duration::from_millis(over)).unwrap();
+            let mut looks = Vec::new();
+            let decide = |current: Option<&Slice>, _| {
+                looks.push(current.is_some());
+                hands.store(over, SeqCst);
+                Ok((current.map_or(Change::Keep, |value| Change::PutUntil(value.clone(), deadline)), ()))
+            };
+            let found = tides.store().update(tides.tree(), b"north", decide).unwrap().0;
+            assert_eq!((found, looks), (None, vec![true, false]));
+            assert_eq!(tides.get("north").unwrap(), None);
         }
     }
 }

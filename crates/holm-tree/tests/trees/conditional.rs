@@ -46,12 +46,12 @@ impl<D: Design> Tree<D> {
     }
 
     fn put_if(&self, seen: LeafVersion, others: &[LeafVersion], key: u64) -> Conditional {
-        let seen = Seen { leaf: seen, others };
+        let seen = Seen { leaf: seen, others, holds: None };
         self.tree_set.put_if_unchanged(&self.root, &mut self.pin(), seen, key, 1_000 + key).expect("memory")
     }
 
     fn remove_if(&self, seen: LeafVersion, others: &[LeafVersion], key: u64) -> Conditional {
-        let seen = Seen { leaf: seen, others };
+        let seen = Seen { leaf: seen, others, holds: None };
         self.tree_set.remove_if_unchanged(&self.root, &mut self.pin(), seen, key).expect("memory")
     }
 }
@@ -190,4 +190,26 @@ fn no_leaf_is_never_unchanged() {
         assert_eq!(tree.put_if(LeafVersion::default(), &[], 15), Conditional::Moved);
         assert_eq!(tree.remove_if(LeafVersion::default(), &[], 10), Conditional::Moved);
     });
+}
+
+#[test]
+fn what_else_must_hold_is_asked_once_nobody_can_change_the_leaf() {
+    let tree = Tree::<designs::buffered>::with(3);
+    let seen = tree.get(20).leaf_version;
+    let asked = std::cell::Cell::new(0);
+    let put = |leaf, holds: bool| {
+        let holds = || {
+            asked.set(asked.get() + 1);
+            // The latch is taken, so what was read is no longer valid for a reader.
+            assert!(!tree.tree_set.validate(leaf));
+            holds
+        };
+        let seen = Seen { leaf, others: &[], holds: Some(&holds) };
+        tree.tree_set.put_if_unchanged(&tree.root, &mut tree.pin(), seen, 25, 25).expect("memory")
+    };
+    assert_eq!(put(seen, false), Conditional::Moved);
+    assert!(tree.get(25).payload.is_none() && tree.tree_set.validate(seen), "nothing has changed");
+    assert_eq!((put(seen, true), tree.get(25).payload), (NEW, Some(25)));
+    assert_eq!(put(seen, true), Conditional::Moved, "the leaf has changed");
+    assert_eq!(asked.get(), 2, "only of a leaf that is as it was");
 }
