@@ -108,17 +108,77 @@ impl Keyspace {
     /// ```
     pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.tree().check_expires()?;
-        let decide = |current: Option<&Slice>, deadline| match current {
-            Some(value) if deadline != Deadline::NEVER => Ok((Change::PutUntil(value.clone(), Deadline::NEVER), true)),
-            Some(_) | None => Ok((Change::Keep, false)),
+        let before = self.set_deadline(key.as_ref(), Deadline::NEVER)?;
+        Ok(before.is_some_and(|before| before != Deadline::NEVER))
+    }
+
+    /// Lets a present key expire after some time from now on, and keeps its value. Returns whether the key was present.
+    /// A lifetime of zero makes it absent. Atomic, linearizable and O(log n); writes the value anew. As durable as
+    /// [`Keyspace::insert`].
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`]; [`Invalid`](crate::Error::Invalid) in a keyspace without expiry.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use holm::{Expiry, KeyspaceOptions};
+    /// use std::time::{Duration, SystemTime};
+    /// let sessions = db.keyspace_with("sessions", &KeyspaceOptions::new().expires(true))?;
+    /// sessions.insert_for("17", "open", Duration::from_secs(60))?;
+    /// assert!(sessions.expire_in("17", Duration::from_secs(3600))?); // it is used: keep it for longer
+    /// let in_half_an_hour = SystemTime::now() + Duration::from_secs(1800);
+    /// assert!(matches!(sessions.expiry("17")?, Some(Expiry::At(time)) if time > in_half_an_hour));
+    /// assert_eq!(sessions.get("17")?.as_deref(), Some(&b"open"[..]));
+    /// assert!(!sessions.expire_in("18", Duration::from_secs(3600))?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expire_in(&self, key: impl AsRef<[u8]>, lifetime: Duration) -> Result<bool> {
+        self.tree().check_expires()?;
+        let deadline = Deadline::after(self.store().wall_clock.now(), lifetime);
+        Ok(self.set_deadline(key.as_ref(), deadline)?.is_some())
+    }
+
+    /// As [`Keyspace::expire_in`], at a time. From a time in the past on, the key is absent at once.
+    ///
+    /// # Errors
+    /// As [`Keyspace::expire_in`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use holm::KeyspaceOptions;
+    /// use std::time::SystemTime;
+    /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
+    /// tides.insert("north", "high")?;
+    /// assert!(tides.expire_at("north", SystemTime::UNIX_EPOCH)?);
+    /// assert!(!tides.contains_key("north")?);
+    /// assert!(!tides.expire_at("north", SystemTime::now())?); // it was absent
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expire_at(&self, key: impl AsRef<[u8]>, time: SystemTime) -> Result<bool> {
+        self.tree().check_expires()?;
+        Ok(self.set_deadline(key.as_ref(), Deadline::at(time))?.is_some())
+    }
+
+    /// Gives a present key a deadline, and returns the one before; `None` if the key is absent.
+    fn set_deadline(&self, key: &[u8], deadline: Deadline) -> Result<Option<Deadline>> {
+        let decide = |current: Option<&Slice>, before| match current {
+            Some(value) if before != deadline => Ok((Change::PutUntil(value.clone(), deadline), Some(before))),
+            Some(_) => Ok((Change::Keep, Some(before))),
+            None => Ok((Change::Keep, None)),
         };
-        Ok(self.store().update(self.tree(), key.as_ref(), decide)?.1)
+        Ok(self.store().update(self.tree(), key, decide)?.1)
     }
 
     /// Returns the keys that have expired by a time and are not removed yet, in order, and at most `limit` of them. For
     /// the leader of replicas with [`Sweep::Manual`](crate::Sweep::Manual): it removes these keys by its log, so that
     /// all replicas remove the same. Between this call and the removal, a key may have got another value; compare its
-    /// [`Keyspace::expiry`] where the log is applied. Reads every record up to the last key that it returns.
+    /// [`Keyspace::expiry`] where the log is applied.
+    ///
+    /// There is no index of deadlines: each call begins at the least key and reads every record up to the last key that
+    /// it returns. O(records) if fewer than `limit` keys have expired. Keys that were returned and are not removed
+    /// come again.
     ///
     /// # Errors
     /// As [`Keyspace::get`]; [`Invalid`](crate::Error::Invalid) in a keyspace without expiry.

@@ -39,6 +39,16 @@ impl KeyspaceOptions {
         self
     }
 
+    /// Returns whether keys may expire: see [`KeyspaceOptions::expires`].
+    ///
+    /// ```
+    /// # use holm::KeyspaceOptions;
+    /// assert!(KeyspaceOptions::new().expires(true).has_expiry() && !KeyspaceOptions::new().has_expiry());
+    /// ```
+    pub fn has_expiry(&self) -> bool {
+        self.expires
+    }
+
     /// Returns the options that flags stand for; `None` if this version does not know one of them.
     fn from_flags(flags: u8) -> Option<Self> {
         let options = KeyspaceOptions { expires: flags & EXPIRES != 0 };

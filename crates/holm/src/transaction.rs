@@ -5,6 +5,7 @@
 //! is to be written, `range` merges both for scans. `retry` begins a transaction anew after a conflict, and `turnstile`
 //! lets one that has conflicted often go alone. The commit is that of batches: [`crate::commit`].
 
+mod expire;
 mod range;
 mod reads;
 mod remove_range;

@@ -35,6 +35,7 @@ fn options_are_chosen_once_and_kept() {
     let db = relaxed(folder.path());
     let tides = db.keyspace_with("tides", &expiring()).expect("a name");
     assert_eq!(tides.options(), expiring());
+    assert!(tides.options().has_expiry() && !KeyspaceOptions::new().has_expiry());
     assert_eq!(db.keyspace("tides").expect("it is there").options(), expiring());
     assert_eq!(db.keyspace("reefs").expect("a name").options(), KeyspaceOptions::new());
     for (name, other) in [("tides", KeyspaceOptions::new()), ("reefs", expiring()), ("default", expiring())] {
@@ -64,11 +65,15 @@ fn a_keyspace_without_expiry_refuses_what_needs_it() {
     invalid(reefs.insert_until("key", "value", at));
     invalid(reefs.expiry("key").map(drop));
     invalid(reefs.persist("key").map(drop));
+    invalid(reefs.expire_in("key", hour).map(drop));
+    invalid(reefs.expire_at("key", at).map(drop));
     invalid(reefs.expired(at, 1).map(drop));
     invalid(db.batch().insert(&reefs, "other", "value").insert_for(&reefs, "key", "value", hour).commit());
     invalid(db.batch().insert_until(&reefs, "key", "value", at).commit());
     invalid(db.begin().insert_for(&reefs, "key", "value", hour));
     invalid(db.begin().insert_until(&reefs, "key", "value", at));
+    invalid(db.begin().expire_in(&reefs, "key", hour).map(drop));
+    invalid(db.begin().expire_at(&reefs, "key", at).map(drop));
     invalid(db.snapshot().expect("open").keyspace("reefs").expect("it is there").expiry("key").map(drop));
     assert!(reefs.is_empty().expect("sound"));
     assert_eq!(db.sweep().expect("nothing to do"), 0);

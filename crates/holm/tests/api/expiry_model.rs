@@ -123,7 +123,7 @@ impl Model {
 
     fn update(&mut self, key: Vec<u8>, value: Vec<u8>, chance: &mut Chance) {
         let (space, before) = (self.space().clone(), self.alive(&key));
-        match chance.below(9) {
+        match chance.below(11) {
             0 => {
                 let (expected, new) = (before.as_deref(), Some(&value[..]));
                 space.compare_and_swap(&key, expected, new).expect("room").expect("what the model has");
@@ -162,6 +162,18 @@ impl Model {
                 self.map.insert(key, (value, NEVER));
             }
             7 => assert_eq!(space.take(&key).expect("sound").map(Vec::from), self.take(&key)),
+            8 | 9 => {
+                // Some of these are over at once.
+                let (now, by) = (self.now(), chance.below(300) as u64);
+                let (found, new) = match chance.one_in(2) {
+                    true => (space.expire_in(&key, Duration::from_millis(by)), now + by),
+                    false => (space.expire_at(&key, time(now - 100 + by)), now - 100 + by),
+                };
+                assert_eq!(found.expect("room"), before.is_some());
+                if let (true, Some((_, deadline))) = (before.is_some(), self.map.get_mut(&key)) {
+                    *deadline = new;
+                }
+            }
             _ => {
                 let deadline = self.map.get(&key).map(|(_, deadline)| *deadline);
                 let expires = before.is_some() && deadline != Some(NEVER);

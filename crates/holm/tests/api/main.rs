@@ -18,6 +18,7 @@ mod durability;
 mod emptied;
 mod errors;
 mod expiring_copies;
+mod expire;
 mod expiry;
 mod expiry_model;
 mod families;
