@@ -299,6 +299,18 @@ mod tests {
         }
     }
 
+    /// The greatest value of a keyspace with expiry has its deadline besides.
+    #[test]
+    fn the_longest_record_has_a_header_and_a_payload() {
+        for value in [MAX_VALUE, MAX_VALUE + DEADLINE_BYTES] {
+            let header = Header { key: MAX_KEY, value, check: 0xabcd };
+            assert_eq!(Header::unpack(header.pack()), header);
+            let words = padded(words_of(MAX_KEY, value) as u64) as usize;
+            assert_eq!(extent(payload(64, words)), (64, words as u32));
+            assert!(words * 8 >= EXTRA_BYTES + MAX_KEY + value);
+        }
+    }
+
     #[test]
     fn the_checksum_has_32_bits() {
         let mut words = vec![];

@@ -1,7 +1,8 @@
 //! Limits have typed errors, are exact, and are checked before anything changes.
 
 use crate::tools::{self, assert_sound, folder, relaxed};
-use holm::{Error, MAX_KEY, MAX_VALUE, Result};
+use holm::{Database, Error, Keyspace, KeyspaceOptions, MAX_KEY, MAX_VALUE, Result};
+use std::time::{Duration, SystemTime};
 
 #[track_caller]
 fn assert_too_large<T>(result: Result<T>, found: u64, limit: u64) {
@@ -43,35 +44,63 @@ fn keys_up_to_64_kib() {
     assert_eq!(space.get(&longest).expect("sound").as_deref(), Some(&[59][..]));
 }
 
+/// A keyspace of each kind.
+fn keyspaces(db: &Database) -> [Keyspace; 2] {
+    let options = [KeyspaceOptions::new(), KeyspaceOptions::new().expires(true)];
+    ["plain", "expiring"].map(|name| db.keyspace_with(name, &options[usize::from(name == "expiring")]).expect("a name"))
+}
+
+/// The deadline of a value does not count.
 #[test]
 fn values_beyond_1_gib_are_refused() {
     let folder = folder();
     let db = relaxed(folder.path());
-    let space = db.keyspace("s").expect("a name");
     // Untouched pages of zeros cost nothing.
     let large = vec![0; MAX_VALUE + 1];
     let (found, limit) = (MAX_VALUE as u64 + 1, MAX_VALUE as u64);
-    assert_too_large(space.insert("k", &large), found, limit);
-    assert!(space.is_empty().expect("sound"));
+    let [plain, expiring] = keyspaces(&db);
+    let (hour, then) = (Duration::from_secs(3_600), SystemTime::now());
+    for space in [&plain, &expiring] {
+        assert_too_large(space.insert("k", &large), found, limit);
+        assert_too_large(space.swap("k", &large), found, limit);
+        assert_too_large(db.begin().insert(space, "k", &large), found, limit);
+    }
+    assert_too_large(expiring.insert_for("k", &large, hour), found, limit);
+    assert_too_large(expiring.insert_until("k", &large, then), found, limit);
+    assert_too_large(db.begin().insert_for(&expiring, "k", &large, hour), found, limit);
+    assert!(plain.is_empty().expect("sound") && expiring.len().expect("sound") == 0);
     assert_sound(&db);
 }
 
+/// A value of the greatest length cannot be stored cheaply: all of it goes into the files and the log. A unit test of
+/// `record` has its length, with and without a deadline.
 #[test]
 #[ignore = "writes gigabytes"]
 fn a_value_of_1_gib() {
     let folder = folder();
     let db = relaxed(folder.path());
-    let space = db.keyspace("s").expect("a name");
     let large = vec![3; MAX_VALUE];
-    space.insert("large", &large).expect("room");
-    space.insert("small", "1").expect("room");
-    db.sync().expect("one epoch's record holds it");
-    assert_eq!(space.get("large").expect("sound").expect("there").len(), MAX_VALUE);
-    assert!(*space.last().expect("sound").expect("there").0 == *b"small");
-    drop(space);
+    let hour = Duration::from_secs(3_600);
+    for space in keyspaces(&db) {
+        space.insert("large", &large).expect("room");
+        space.insert("small", "1").expect("room");
+        db.sync().expect("one epoch's record holds it");
+        if space.options().has_expiry() {
+            assert!(space.expire_in("large", hour).expect("room"));
+        }
+        assert_eq!(space.get("large").expect("sound").expect("there").len(), MAX_VALUE);
+        assert!(*space.last().expect("sound").expect("there").0 == *b"small");
+    }
+    let copy = folder.path().join("copy");
+    db.backup(&copy).expect("a stream holds it");
     db.close().expect("a sound close");
-    let db = relaxed(folder.path());
-    assert_sound(&db);
+    for path in [folder.path(), &copy] {
+        let db = relaxed(path);
+        assert_sound(&db);
+        for space in keyspaces(&db) {
+            assert!(*space.get("large").expect("sound").expect("there") == large[..], "{}", space.name());
+        }
+    }
 }
 
 /// An epoch larger than the log's limit must not end the session.
