@@ -15,6 +15,8 @@ use holm_medium::{Guard, Medium, Result, WriteHandle};
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Frees every leaf of a tree that no writer uses any more.
     pub(crate) fn free_tree(&self, root: &TreeRoot, guard: &mut Guard<'_>, freed: &mut dyn FnMut(u64)) -> Result<()> {
+        // Before the first leaf is another's: readers that try again give up.
+        root.mark_freed();
         let space = &self.writer.storage().space;
         let mut edge = K::Separator::default();
         let mut turn = 0;

@@ -27,6 +27,7 @@ pub struct TreeRoot {
     /// How often the levels above the leaves have been rebuilt.
     pub(crate) level_rebuilds: AtomicU64,
     dropped: AtomicBool,
+    freed: AtomicBool,
 }
 
 impl TreeRoot {
@@ -38,6 +39,7 @@ impl TreeRoot {
             pairs: ShardedCounter::of(pairs),
             level_rebuilds: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
+            freed: AtomicBool::new(false),
         }
     }
 
@@ -54,11 +56,22 @@ impl TreeRoot {
 
     /// Returns whether the tree is marked as dropped. A writer checks after it has pinned its epoch, and again after
     /// each repin. Otherwise the awaited epoch ends while that writer is still active, and it writes into blocks that
-    /// are already reused. A reader checks once it has its answer, and before each retry: what it finds may belong to
-    /// other trees, in no order.
+    /// are already reused. A reader checks once it has its answer.
     #[inline]
     pub fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::SeqCst)
+    }
+
+    /// States that the tree's leaves are freed from now on.
+    pub(crate) fn mark_freed(&self) {
+        self.freed.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether leaves of the tree may have been freed. A dropped tree can be read until then. A reader checks
+    /// before each retry, and once it has its answer: what it finds may belong to other trees, in no order.
+    #[inline]
+    pub fn is_freed(&self) -> bool {
+        self.freed.load(Ordering::SeqCst)
     }
 
     /// Repins a writer's epoch, so that it continues under another label.

@@ -66,7 +66,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             let mut cursor = LeafCursor::default();
             self.copy_leaf(root, SeekTarget::Holding(K::search_key(&low)), 0, &mut cursor);
             leaves.push(cursor.current);
-            match cursor.edge.filter(|edge| high.is_none_or(|high| edge < high) && !root.is_dropped()) {
+            match cursor.edge.filter(|edge| high.is_none_or(|high| edge < high) && !root.is_freed()) {
                 Some(edge) => low = edge,
                 None => return leaves,
             }
@@ -82,7 +82,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let (mut leaves, mut held, mut low, mut turn) = (Vec::new(), Vec::new(), low.clone(), 0);
         loop {
             let found = self.try_latch(root, &low, &mut held);
-            if root.is_dropped() {
+            if root.is_freed() {
                 return (leaves, held);
             }
             let Some((leaf, edge)) = found else {

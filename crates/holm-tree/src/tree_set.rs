@@ -168,7 +168,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             if let Some(lookup) = self.try_get(root, search_key) {
                 return lookup;
             }
-            if root.is_dropped() {
+            if root.is_freed() {
                 return Lookup::default();
             }
         }
@@ -520,7 +520,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
             if let Some(lookup) = self.try_get_at(root, generation, search_key) {
                 return lookup;
             }
-            if root.is_dropped() {
+            if root.is_freed() {
                 return Lookup::default();
             }
             back_off(&mut turn);
@@ -530,7 +530,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     fn copy_leaf_at(&self, root: &TreeRoot, generation: u64, target: SeekTarget<'_, K>, cursor: &mut LeafCursor<K>) {
         let mut turn = 0;
         while self.try_copy_leaf_at(root, generation, &target, cursor).is_none() {
-            if root.is_dropped() {
+            if root.is_freed() {
                 return *cursor = LeafCursor::default();
             }
             back_off(&mut turn);
@@ -540,7 +540,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>) {
         let mut turn = 0;
         while self.try_copy_leaf(root, &target, wanted, cursor).is_none() {
-            if root.is_dropped() {
+            if root.is_freed() {
                 return *cursor = LeafCursor::default();
             }
             back_off(&mut turn);

@@ -13,6 +13,7 @@
 mod apply;
 mod base;
 mod format;
+mod kept;
 mod pipe;
 mod reader;
 mod restore;
@@ -34,6 +35,7 @@ use crate::snapshot::Snapshot;
 use crate::store::{Files, Store};
 use format::{Header, Totals};
 use holm_medium::MediumError;
+use kept::KeptKeyspaces;
 use source::Source;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -78,7 +80,8 @@ fn failed(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Err
     move |error| MediumError::io(operation, path, error).into()
 }
 
-/// Backups. Writers continue meanwhile; each backup reads a snapshot, and keeps it open while it runs.
+/// Backups. Writers continue meanwhile; each backup reads a snapshot, and keeps it open while it runs. A keyspace that
+/// is dropped meanwhile is in the backup. Its handles fail at once, and its space is free once the backup has ended.
 impl Database {
     /// Writes a whole backup to a stream: all keyspaces as they are at one instant. O(n), and no more memory than a
     /// snapshot takes. Waits until what it contains is durable.
@@ -138,7 +141,8 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn backup_since(&self, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
-        self.snapshot()?.write_since(base, stream)
+        let (kept, snapshot) = KeptKeyspaces::with_snapshot(&self.engine)?;
+        snapshot.write(kept, base, stream)
     }
 
     /// Makes a copy of the database in a folder, as it is at one instant. The folder must not exist, or be empty. It
@@ -159,9 +163,9 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn backup(&self, folder: impl AsRef<Path>) -> Result<BackupInfo> {
-        let snapshot = self.snapshot()?;
+        let (kept, snapshot) = KeptKeyspaces::with_snapshot(&self.engine)?;
         let builder = Builder::default().design(self.engine.store.index.design());
-        restore::copy(&builder, folder.as_ref(), |stream| snapshot.write_to(stream))
+        restore::copy(&builder, folder.as_ref(), |stream| snapshot.write(kept, 0, stream))
     }
 
     /// Makes a database of a whole backup, in a folder that does not exist or is empty. The folder gets its name only
@@ -259,7 +263,7 @@ impl Snapshot {
     /// Writes a whole backup of this snapshot: see [`Database::backup_to`].
     ///
     /// # Errors
-    /// As [`Database::backup_to`].
+    /// As [`Database::backup_to`]; [`Dropped`](Error::Dropped): a keyspace of the snapshot was dropped before the call.
     pub fn write_to(&self, stream: &mut dyn Write) -> Result<BackupInfo> {
         self.write_since(0, stream)
     }
@@ -267,8 +271,13 @@ impl Snapshot {
     /// Writes an incremental backup of this snapshot: see [`Database::backup_since`].
     ///
     /// # Errors
-    /// As [`Database::backup_since`].
+    /// As [`Database::backup_since`]; [`Dropped`](Error::Dropped): as for [`Snapshot::write_to`].
     pub fn write_since(&self, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
+        self.write(KeptKeyspaces::of(self)?, base, stream)
+    }
+
+    /// Writes a backup of this snapshot and its keyspaces.
+    fn write(&self, trees: KeptKeyspaces, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
         let engine = self.engine();
         let uuid = files_of(&engine.store)?.uuid;
         // The instant lies within its epoch, whose later changes are not in the backup. Those before it are sent again.
@@ -279,8 +288,7 @@ impl Snapshot {
             let what = format!("the base of a backup is an earlier one: found {base}, and epoch {epoch}");
             return Err(Error::Invalid { what });
         }
-        let source =
-            Source { reader: Reader::Snapshot(self.clone()), trees: self.trees().to_vec(), mark: self.mark()?, epoch };
+        let source = Source { reader: Reader::Snapshot(self.clone()), trees, mark: self.mark()?, epoch };
         base::log_epoch(engine, epoch)?;
         source.write(uuid, base, stream)
     }
@@ -319,7 +327,7 @@ impl ReadOnlyDatabase {
         let uuid = files_of(&engine.store)?.uuid;
         let source = Source {
             reader: Reader::ReadOnly(engine.clone()),
-            trees: engine.catalog.trees(),
+            trees: KeptKeyspaces::of_read_only(engine),
             mark: mark::read(&engine.store, &engine.catalog)?,
             epoch,
         };

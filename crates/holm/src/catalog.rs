@@ -1,8 +1,10 @@
 //! The catalog: the tree that maps the names of keyspaces to their numbers. It is the first tree of the database.
 //!
 //! A keyspace exists while the catalog has its name. Leaves may carry a number that no name has: a crash cut off the
-//! keyspace's creation or its removal. Open frees these leaves. `entry` has what the catalog says of a keyspace.
+//! keyspace's creation or its removal. Open frees these leaves. `entry` has what the catalog says of a keyspace, and
+//! `dropped` frees keyspaces.
 
+mod dropped;
 mod entry;
 
 use crate::error::{Error, Result};
@@ -13,6 +15,7 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::record;
 use crate::store::{Store, WritableStore};
+use dropped::DroppedTrees;
 use entry::Entry;
 use holm_medium::Epoch;
 use holm_tree::TreeRoot;
@@ -51,8 +54,7 @@ pub(crate) struct Catalog {
     trees: RwLock<Trees>,
     /// The greatest number ever given. The lock serialises creation and dropping.
     numbers: Mutex<u32>,
-    /// Trees that were dropped and whose space is not yet freed.
-    dropped: Mutex<Vec<Arc<DroppedTree>>>,
+    dropped: DroppedTrees,
 }
 
 /// The trees that have a name.
@@ -77,14 +79,6 @@ impl Trees {
 pub(crate) struct DamagedName {
     pub(crate) payload: u64,
     pub(crate) what: String,
-}
-
-/// A tree that was dropped.
-struct DroppedTree {
-    tree: Arc<KeyspaceTree>,
-    /// Once this epoch has ended, every writer that missed the drop mark has unpinned.
-    label: Epoch,
-    gone: Mutex<bool>,
 }
 
 impl Catalog {
@@ -136,7 +130,7 @@ impl Catalog {
     }
 
     fn lock(&self) -> MutexGuard<'_, u32> {
-        lock(&self.numbers)
+        self.numbers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     fn add(&self, tree: Arc<KeyspaceTree>, changed: Epoch) {
@@ -153,10 +147,6 @@ impl Catalog {
         trees.by_name.remove(&tree.name);
         trees.changed = trees.changed.max(changed);
     }
-}
-
-fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
-    what.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Returns an existing keyspace, if it has the options asked for.
@@ -245,7 +235,7 @@ impl Catalog {
             names: KeyspaceTree::new("", own, KeyspaceOptions::new()),
             trees: RwLock::new(trees),
             numbers: Mutex::new(greatest),
-            dropped: Mutex::default(),
+            dropped: DroppedTrees::default(),
         };
         Ok((catalog, roots.into_values().collect()))
     }
@@ -326,7 +316,8 @@ impl Catalog {
     }
 
     /// Drops a keyspace with all its pairs, and frees dropped trees that an earlier call could not free. Returns when
-    /// the removal is durable: space of the tree must not be reused before.
+    /// the removal is durable: space of the tree must not be reused before. A tree that a backup reads is freed once
+    /// the backup has ended.
     pub(crate) fn drop_keyspace(&self, store: &WritableStore, name: &str) -> Result<bool> {
         let numbers = self.lock();
         let (found, changed) = self.find(name);
@@ -337,9 +328,9 @@ impl Catalog {
             drop(operation);
             // The code reads the active epoch after the mark is set, and does not use the removal's own label. The
             // clock may have advanced in between, and a writer of the next epoch may have missed the mark.
-            let dropped = DroppedTree { tree: tree.clone(), label: store.clock().active(), gone: Mutex::default() };
-            self.take_away(tree, dropped.label);
-            lock(&self.dropped).push(Arc::new(dropped));
+            let label = store.clock().active();
+            self.take_away(tree, label);
+            self.dropped.add(tree.clone(), label);
         }
         drop(numbers);
         self.free_dropped(store)?;
@@ -348,18 +339,8 @@ impl Catalog {
         Ok(found.is_some())
     }
 
-    /// Frees the dropped trees. A tree that cannot be freed for lack of space stays on the list.
-    fn free_dropped(&self, store: &WritableStore) -> Result<()> {
-        let all = lock(&self.dropped).clone();
-        for dropped in all {
-            let mut gone = lock(&dropped.gone);
-            if !*gone {
-                store.clock().wait_durable(dropped.label)?;
-                Operation::begin(store)?.drop_tree(&dropped.tree.root)?;
-                *gone = true;
-                lock(&self.dropped).retain(|other| !Arc::ptr_eq(other, &dropped));
-            }
-        }
-        Ok(())
+    /// Frees the dropped trees that no backup reads: see [`Catalog::drop_keyspace`].
+    pub(crate) fn free_dropped(&self, store: &WritableStore) -> Result<()> {
+        self.dropped.free(store)
     }
 }

@@ -1,13 +1,13 @@
 //! The pairs of one leaf that a scan has copied: the records of a leaf cursor within a range, in one buffer, in key
 //! order.
 
+use crate::engine::LeafSource;
 use crate::error::Result;
 use crate::expiry::{DEADLINE_BYTES, Deadline, Millis, ReadView};
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
 use crate::slice::Slice;
-use crate::store::Store;
 use holm_tree::{Keys, LeafCursor, Slot};
 use std::ops::Range;
 
@@ -58,10 +58,11 @@ impl CopiedPairs {
     /// The caller waits for the cursor's stamp, if its mode demands that.
     pub(crate) fn refill(
         &mut self,
-        store: &Store,
+        source: &impl LeafSource,
         (tree, cursor): (&KeyspaceTree, &LeafCursor<Records>),
         bounds: ScanBounds<'_>,
     ) -> Result<Option<Remainder>> {
+        let store = source.store();
         let keys = &store.keys;
         if !cursor.was_ahead {
             keys.prefetch_records(cursor, bounds.low, bounds.forward, bounds.most);
@@ -77,8 +78,11 @@ impl CopiedPairs {
         };
         let slots = &cursor.pairs[part];
         let ahead = ahead_of(cursor, &rest, slots.len(), bounds);
-        let copied =
-            store.copied(tree, Some(cursor.leaf_version), || self.copy(keys, slots, (ahead, total), bounds.view))?;
+        let copied = store.copied_if(
+            || source.check(tree),
+            Some(cursor.leaf_version),
+            || self.copy(keys, slots, (ahead, total), bounds.view),
+        )?;
         let Some(copied) = copied else { return Ok(None) };
         copied.map_err(|payload| store.no_record(payload))?;
         Ok(Some(rest.map_or(Remainder::Nothing, Remainder::From)))

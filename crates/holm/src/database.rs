@@ -223,7 +223,8 @@ impl Database {
     }
 
     /// Removes a keyspace with all its pairs, durably, and returns whether it existed. From then on, its handles and
-    /// iterators fail with [`Error::Dropped`](crate::Error::Dropped). O(leaves).
+    /// iterators fail with [`Error::Dropped`](crate::Error::Dropped). O(leaves). The space of a keyspace that a backup
+    /// reads is free once the backup has ended.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

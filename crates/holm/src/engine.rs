@@ -188,6 +188,11 @@ pub(crate) trait LeafSource {
         wanted: usize,
         cursor: &mut LeafCursor<Records>,
     );
+    /// Refuses a keyspace whose leaves may belong to another one by now. Called after what was read is copied.
+    #[inline]
+    fn check(&self, tree: &KeyspaceTree) -> Result<()> {
+        tree.check_not_dropped()
+    }
 }
 
 impl LeafSource for Store {

@@ -7,7 +7,7 @@ use crate::wall_clock::WallClock;
 use holm_medium::MediumError;
 use holm_tree::TreeRoot;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One keyspace's tree.
 pub(crate) struct KeyspaceTree {
@@ -18,12 +18,15 @@ pub(crate) struct KeyspaceTree {
     pub(crate) format: ValueFormat,
     /// The time in the catalog by which expired records may have been removed.
     pub(crate) swept_by: AtomicU64,
+    /// The number of backups that read it.
+    backups: AtomicU64,
 }
 
 impl KeyspaceTree {
     pub(crate) fn new(name: &str, root: TreeRoot, options: KeyspaceOptions) -> Arc<Self> {
-        let (format, swept_by) = (options.format(), AtomicU64::new(0));
-        Arc::new(KeyspaceTree { name: name.into(), root, options, format, swept_by })
+        let format = options.format();
+        let (swept_by, backups) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(KeyspaceTree { name: name.into(), root, options, format, swept_by, backups })
     }
 
     /// Returns what a reader sees now.
@@ -46,10 +49,35 @@ impl KeyspaceTree {
     /// after it has copied its result: leaves of a dropped tree may belong to another keyspace by then.
     #[inline]
     pub(crate) fn check_not_dropped(&self) -> Result<()> {
-        if self.root.is_dropped() {
-            return Err(Error::Dropped { keyspace: self.name.clone() });
-        }
-        Ok(())
+        if self.root.is_dropped() { Err(self.dropped()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn dropped(&self) -> Error {
+        Error::Dropped { keyspace: self.name.clone() }
+    }
+
+    /// Refuses a keyspace whose leaves may belong to another one by now. For a reader that keeps it.
+    pub(crate) fn check_not_freed(&self) -> Result<()> {
+        if self.root.is_freed() { Err(self.dropped()) } else { Ok(()) }
+    }
+
+    /// Keeps leaves and records, also if the keyspace is dropped, until as many calls of [`KeyspaceTree::let_go`]. The
+    /// caller knows that it is not dropped yet.
+    pub(crate) fn keep(&self) {
+        self.backups.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns whether the keyspace has been dropped meanwhile. The caller then frees it if nobody else does. Of this
+    /// caller and the one that drops the keyspace, at least one sees what the other has done.
+    pub(crate) fn let_go(&self) -> bool {
+        self.backups.fetch_sub(1, Ordering::SeqCst);
+        self.root.is_dropped()
+    }
+
+    /// Returns whether a backup reads the keyspace. Once it is dropped, no further one begins to.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.backups.load(Ordering::SeqCst) > 0
     }
 
     /// Explains why a change was refused: `Dropped` if the keyspace was dropped, else the given error.

@@ -41,8 +41,19 @@ impl Store {
         leaf_version: Option<LeafVersion>,
         copy: impl FnOnce() -> T,
     ) -> Result<Option<T>> {
+        self.copied_if(|| tree.check_not_dropped(), leaf_version, copy)
+    }
+
+    /// The same with another check that the leaves are still the keyspace's.
+    #[inline]
+    pub(crate) fn copied_if<T>(
+        &self,
+        check: impl FnOnce() -> Result<()>,
+        leaf_version: Option<LeafVersion>,
+        copy: impl FnOnce() -> T,
+    ) -> Result<Option<T>> {
         let copied = copy();
-        tree.check_not_dropped()?;
+        check()?;
         let still = leaf_version.is_none_or(|leaf_version| self.index.validate(leaf_version));
         Ok(still.then_some(copied))
     }

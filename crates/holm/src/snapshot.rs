@@ -114,7 +114,8 @@ impl WritableStore {
 /// for it. While it is open, the first change of each leaf copies the leaf's pairs, some 330 bytes for seventeen pairs,
 /// and records that are replaced keep their space once. If all open snapshots together keep more than
 /// [`Builder::snapshot_bytes`](crate::Builder::snapshot_bytes), the oldest ends, and its reads return [`Error::Ended`].
-/// A keyspace that is dropped is gone for snapshots, too.
+/// A keyspace that is dropped is gone for snapshots, too, except for a [backup](Snapshot::write_to) that is being
+/// written.
 ///
 /// A snapshot keeps the database open, as other handles do. Dropping its last clone takes time in proportion to what
 /// it lets go.
@@ -179,11 +180,16 @@ impl std::fmt::Debug for Snapshot {
 
 impl Snapshot {
     pub(crate) fn of(engine: &Arc<Engine>) -> Result<Self> {
-        // No keyspace is created or dropped in between.
-        let (trees, generation) = engine.catalog.with_trees(|trees| (trees, engine.store.begin_generation()));
+        Ok(Snapshot::of_and(engine, |_| ())?.0)
+    }
+
+    /// Takes a snapshot, and calls `beside` with its keyspaces. None is created or dropped in between.
+    pub(crate) fn of_and<T>(engine: &Arc<Engine>, beside: impl FnOnce(&[Arc<KeyspaceTree>]) -> T) -> Result<(Self, T)> {
+        let take = |trees: Vec<_>| (beside(&trees), engine.store.begin_generation(), trees);
+        let (beside, generation, trees) = engine.catalog.with_trees(take);
         let snapshot = Snapshot::new(engine, generation?, trees);
         engine.store.wait_stable(snapshot.epoch())?;
-        Ok(snapshot)
+        Ok((snapshot, beside))
     }
 
     fn new(engine: &Arc<Engine>, generation: Arc<Generation>, trees: Vec<Arc<KeyspaceTree>>) -> Self {
@@ -192,7 +198,7 @@ impl Snapshot {
         Snapshot(Arc::new(Inner { engine: engine.clone(), generation, now, trees }))
     }
 
-    pub(crate) fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.0.engine
     }
 

@@ -1,12 +1,12 @@
 //! A tree is dropped beside a writer that may move on to another label. The dropping thread marks the tree as dropped,
 //! waits for the current epoch, and releases its leaves for reuse. By then no late writer may still be on its way into
-//! them.
+//! them. Until then, a reader that has asked to keep the leaves reads all of them.
 
 use super::bare::Bare;
 use super::explore::{caught, explore};
 use holm_medium::StorageOps;
 use holm_tree::leaf::Leaf;
-use holm_tree::{Design, Index, designs};
+use holm_tree::{Design, Index, LeafCursor, SeekTarget, designs};
 use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use shuttle::thread;
 
@@ -65,4 +65,34 @@ fn no_writer_changes_a_dropped_tree() {
 #[test]
 fn a_writer_that_repins_without_a_check_is_caught() {
     SHAPES.into_iter().for_each(|pairs| caught(400, "written to a tree", move || give_up(pairs, Moves::Alone)));
+}
+
+/// Reads a snapshot of a tree that is dropped meanwhile and not freed, beside a writer that had begun before. A reader
+/// that met the writer's latch and the mark gave up, as if the leaf were empty.
+fn read_on(pairs: u64) {
+    let bare = Bare::create(pairs);
+    let Bare { tree_set, root, .. } = &bare;
+    let generation = tree_set.begin_snapshot().expect("open").0;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut guard = bare.guard();
+            if !root.is_dropped() {
+                drop(tree_set.put(root, &mut guard, pairs + 1, 0));
+            }
+        });
+        scope.spawn(|| root.mark_dropped());
+        let mut cursor = LeafCursor::default();
+        tree_set.copy_leaf_at(root, generation, SeekTarget::Holding(1), &mut cursor);
+        assert_eq!(cursor.pairs.len() as u64, pairs, "the snapshot has one leaf");
+        for key in [1, pairs] {
+            assert_eq!(tree_set.get_at(root, generation, key).payload, Some(key));
+            assert_eq!(tree_set.get(root, key).payload, Some(key));
+        }
+    });
+    tree_set.close_snapshot(generation);
+}
+
+#[test]
+fn a_dropped_tree_is_read_until_it_is_freed() {
+    SHAPES.into_iter().for_each(|pairs| explore(400, move || read_on(pairs)));
 }

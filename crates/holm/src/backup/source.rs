@@ -2,6 +2,7 @@
 
 use super::BackupInfo;
 use super::format::Header;
+use super::kept::KeptKeyspaces;
 use super::writer::StreamWriter;
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
 use crate::engine::{LeafSource, Reader};
@@ -14,13 +15,12 @@ use crate::store::Store;
 use holm_medium::{Epoch, Persistence};
 use holm_tree::{Keys, LeafCursor, SeekTarget, TreeRoot};
 use std::io::Write;
-use std::sync::Arc;
 
 /// A database at one instant.
 pub(super) struct Source {
     pub(super) reader: Reader,
     /// In the order of their names.
-    pub(super) trees: Vec<Arc<KeyspaceTree>>,
+    pub(super) trees: KeptKeyspaces,
     pub(super) mark: Option<u64>,
     /// The epoch up to which all of it is there.
     pub(super) epoch: Epoch,
@@ -47,6 +47,11 @@ impl LeafSource for Source {
             reader => reader.copy_leaf(root, target, wanted, cursor),
         }
     }
+
+    /// A keyspace that is dropped meanwhile stays.
+    fn check(&self, tree: &KeyspaceTree) -> Result<()> {
+        tree.check_not_freed()
+    }
 }
 
 impl Source {
@@ -55,7 +60,7 @@ impl Source {
         let header = Header { uuid, base, epoch: self.epoch };
         let mut stream = StreamWriter::begin(out, &header)?;
         self.mark.map_or(Ok(()), |mark| stream.mark(mark))?;
-        for tree in &self.trees {
+        for tree in self.trees.iter() {
             stream.keyspace(&tree.name, tree.options.flags())?;
             self.write_tree(tree, base, &mut stream)?;
         }
@@ -106,7 +111,7 @@ impl Source {
                 [] => None,
                 slots => Some((keys.key(slots[0]), keys.key(slots[slots.len() - 1]))),
             };
-            let ends = self.store().copied(tree, Some(cursor.leaf_version), ends);
+            let ends = self.store().copied_if(|| self.check(tree), Some(cursor.leaf_version), ends);
             // First of all: the records of a snapshot that has ended may belong to others by now.
             self.reader.check_not_ended()?;
             match ends? {
