@@ -10,11 +10,6 @@ use holm::{Database, Expiry, Keyspace, KeyspaceOptions};
 use crate::args::{Expiring, Lifetime, Target};
 use crate::formats::Writer;
 
-/// Returns whether keys of a keyspace with these options may expire.
-pub(crate) fn may_expire(options: KeyspaceOptions) -> bool {
-    options != options.expires(false)
-}
-
 /// Says that keys of a keyspace do not expire.
 pub(crate) fn refusal(keyspace: &str) -> anyhow::Error {
     anyhow!("keys of the keyspace {keyspace:?} do not expire; --expires-in with a new --keyspace creates one whose do")
@@ -32,7 +27,7 @@ pub(crate) fn keyspace(database: &Database, name: &str, expiring: &Expiring) -> 
         return Ok(database.keyspace(name)?);
     }
     match database.existing_keyspace(name)? {
-        Some(keyspace) if !may_expire(keyspace.options()) => Err(refusal(name)),
+        Some(keyspace) if !keyspace.options().has_expiry() => Err(refusal(name)),
         Some(keyspace) => Ok(keyspace),
         None => Ok(database.keyspace_with(name, &KeyspaceOptions::new().expires(true))?),
     }
@@ -54,7 +49,7 @@ pub(crate) fn write<W: Write>(
     options: KeyspaceOptions,
     expiry: impl FnOnce() -> holm::Result<Option<Expiry>>,
 ) -> anyhow::Result<bool> {
-    let expires_ms = match may_expire(options) && writer.tells_expiry() {
+    let expires_ms = match options.has_expiry() && writer.tells_expiry() {
         false => None,
         true => match expiry()? {
             Some(expiry) => millis(expiry),

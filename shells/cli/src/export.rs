@@ -12,7 +12,7 @@ use holm::ReadOnlyKeyspace;
 
 use crate::args::Export;
 use crate::exit::{Exit, note};
-use crate::expiring::{self, may_expire};
+use crate::expiring;
 use crate::formats::{Format, Writer};
 use crate::{opened, output};
 
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
         return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
     };
     export(&keyspace, file, format, args.header)?;
-    if may_expire(keyspace.options()) && format != Format::Jsonl {
+    if keyspace.options().has_expiry() && format != Format::Jsonl {
         note("keys of this keyspace may expire: only jsonl and `backup` keep when");
     }
     // A user who keeps the file must not take it for complete.
@@ -57,7 +57,7 @@ fn write<W: Write>(keyspace: &ReadOnlyKeyspace, mut writer: Writer<W>, header: b
     }
     // What has expired is no longer there to be read, and counts until it is removed.
     let expected = keyspace.len()?;
-    if count != expected && !may_expire(keyspace.options()) {
+    if count != expected && !keyspace.options().has_expiry() {
         bail!("{count} records could be read of {expected}: the database is damaged, see `check`");
     }
     Ok(writer.into_inner())

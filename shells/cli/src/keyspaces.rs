@@ -5,7 +5,6 @@ use std::fmt::Write;
 use crate::args::Keyspaces;
 use crate::escape::escaped;
 use crate::exit::Exit;
-use crate::expiring::may_expire;
 use crate::{opened, output};
 
 pub(crate) fn run(args: &Keyspaces) -> anyhow::Result<Exit> {
@@ -18,7 +17,7 @@ pub(crate) fn run(args: &Keyspaces) -> anyhow::Result<Exit> {
                 write!(text, "\t{}", keyspace.len()?)?;
             }
             if args.expiry {
-                text.push_str(if may_expire(keyspace.options()) { "\texpires" } else { "\tstays" });
+                text.push_str(if keyspace.options().has_expiry() { "\texpires" } else { "\tstays" });
             }
         }
         text.push('\n');

@@ -15,7 +15,7 @@ use holm::{Batch, Database, Durability, Keyspace};
 
 use crate::args::{Expiring, Lifetime, Load};
 use crate::exit::{Exit, chain};
-use crate::expiring::{self, may_expire, refusal};
+use crate::expiring::{self, refusal};
 use crate::formats::tsv::Tsv;
 use crate::formats::{Fault, Format, LIMITS, Next, Pair, Records};
 use crate::output::{self, counted};
@@ -185,7 +185,7 @@ impl Stored<'_> {
     fn insert(&mut self, pair: &Pair) -> anyhow::Result<()> {
         let (keyspace, key, value) = (&self.keyspace, &pair.key, &pair.value);
         let until = pair.expires_ms.map(|millis| UNIX_EPOCH + Duration::from_millis(millis));
-        if until.is_some() && !may_expire(keyspace.options()) {
+        if until.is_some() && !keyspace.options().has_expiry() {
             return Err(refusal(keyspace.name()));
         }
         if !self.grouped {
