@@ -14,6 +14,7 @@ use holm::{Change, Changes, Feed};
 use crate::args::Load;
 use crate::escape::escape;
 use crate::exit::{Exit, note};
+use crate::expiring::{millis, rfc_3339};
 use crate::load::load_beside;
 use crate::output;
 
@@ -58,11 +59,15 @@ fn print(mut feed: Feed, ended: &AtomicBool) -> anyhow::Result<()> {
 
 fn print_epoch(changes: &Changes, line: &mut Vec<u8>, out: &mut impl Write) -> anyhow::Result<()> {
     for change in changes.iter() {
-        let (what, fields): (&str, &[&[u8]]) = match change {
-            Change::Put { keyspace, key, value, .. } => ("put", &[keyspace.as_bytes(), key, value]),
-            Change::Remove { keyspace, key } => ("del", &[keyspace.as_bytes(), key]),
-            Change::Create { keyspace, .. } => ("create", &[keyspace.as_bytes()]),
-            Change::Drop { keyspace } => ("drop", &[keyspace.as_bytes()]),
+        let (what, fields, expiry): (&str, &[&[u8]], Option<String>) = match change {
+            Change::Put { keyspace, key, value, expiry, .. } => {
+                ("put", &[keyspace.as_bytes(), key, value], millis(expiry).map(rfc_3339))
+            }
+            Change::Remove { keyspace, key } => ("del", &[keyspace.as_bytes(), key], None),
+            Change::Create { keyspace, options, .. } => {
+                ("create", &[keyspace.as_bytes()], options.has_expiry().then(|| "expires".into()))
+            }
+            Change::Drop { keyspace } => ("drop", &[keyspace.as_bytes()], None),
             _ => continue,
         };
         line.clear();
@@ -70,6 +75,10 @@ fn print_epoch(changes: &Changes, line: &mut Vec<u8>, out: &mut impl Write) -> a
         for field in fields {
             line.push(b'\t');
             escape(field, line);
+        }
+        if let Some(expiry) = expiry {
+            line.push(b'\t');
+            line.extend_from_slice(expiry.as_bytes());
         }
         line.push(b'\n');
         out.write_all(line).context("writing the output")?;

@@ -30,8 +30,9 @@ Examples:
 
 pub(super) const WATCH: &str = "\
 Prints a line for each change, once no crash can take it back: epoch, put or del, keyspace, key, value; or epoch, \
-create or drop, keyspace. Fields are separated by tabs and escaped as in tsv. The changes of an epoch come together, \
-and each key at most once.
+create or drop, keyspace. A put of a key that expires ends with the time, such as 2026-01-31T12:00:00.000Z, and the \
+creation of a keyspace for such keys with `expires`. Fields are separated by tabs and escaped as in tsv. The changes \
+of an epoch come together, and each key at most once.
 
 Examples:
   tail -f readings.tsv | holm watch sea.holm --durability buffered:100ms > stored.tsv

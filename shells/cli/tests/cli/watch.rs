@@ -29,6 +29,21 @@ fn each_change_is_printed_once_it_is_durable() {
     assert_eq!(found, sea.holm("scan db --keyspace reefs").with(0));
 }
 
+#[test]
+fn a_key_that_expires_comes_with_its_time() {
+    let sea = Sea::new();
+    let far = br#"{"key":"far","value":"1","expires_ms":4102444800000}
+{"key":"stays","value":"2"}"#;
+    let printed = sea.fed("watch db --keyspace tides --expires-in never --format jsonl", far).with(0);
+    let lines: Vec<_> = printed.lines().filter_map(|line| line.split_once('\t')).map(|(_, change)| change).collect();
+    for line in ["create\ttides\texpires", "put\ttides\tfar\t1\t2100-01-01T00:00:00.000Z", "put\ttides\tstays\t2"] {
+        assert!(lines.contains(&line), "{line:?} is not in {printed}");
+    }
+    assert_eq!(sea.holm("expire db far --keyspace tides").with(0), "2100-01-01T00:00:00.000Z\n");
+    let printed = sea.fed("watch db --keyspace reefs", b"north\tcoral\n").with(0);
+    assert!(printed.contains("\tcreate\treefs\n") && printed.contains("\tput\treefs\tnorth\tcoral\n"), "{printed}");
+}
+
 /// A child that is killed after it has printed a line has stored what the line says.
 #[test]
 fn a_printed_change_survives_the_death_of_the_process() {
