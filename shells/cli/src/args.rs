@@ -12,7 +12,7 @@ mod units;
 use clap::{Parser, Subcommand};
 
 pub(crate) use backup::{Apply, Backup, Restore, Verify};
-pub(crate) use database::{Bench, Keyspaces, Swept};
+pub(crate) use database::{Bench, Dropped, Keyspaces, Swept};
 pub(crate) use range::{Export, Load, Scan};
 pub(crate) use record::{Cas, Del, Expire, Get, Incr, Pop, Put};
 pub(crate) use target::{Bounds, Expiring, Target, Told, Writing, bytes};
@@ -99,6 +99,9 @@ pub(crate) enum Verb {
     /// Print the names of the keyspaces
     #[command(after_help = database::KEYSPACES)]
     Keyspaces(Keyspaces),
+    /// Remove a keyspace with all its records
+    #[command(after_help = database::DROP)]
+    Drop(Dropped),
     /// Print numbers about the database
     #[command(after_help = database::STAT)]
     Stat(Told),

@@ -14,6 +14,7 @@ mod cas;
 mod check;
 mod clear;
 mod del;
+mod drop;
 mod escape;
 mod exit;
 mod expire;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         args::Verb::Apply(args) => apply::run(args),
         args::Verb::Verify(args) => verify::run(args),
         args::Verb::Keyspaces(args) => keyspaces::run(args),
+        args::Verb::Drop(args) => drop::run(args),
         args::Verb::Stat(args) => stat::run(args),
         args::Verb::Check(args) => check::run(args),
         args::Verb::Sweep(args) => sweep::run(args),

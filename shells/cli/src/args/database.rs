@@ -29,6 +29,27 @@ pub(crate) struct Keyspaces {
     pub(crate) expiry: bool,
 }
 
+pub(super) const DROP: &str = "\
+Prints how many records were removed. A keyspace that has records is dropped only with --yes. Records that have \
+expired do not count here. `default` always exists: `holm clear` removes its records. Exit code 1 if there is no such \
+keyspace. The removal is durable when the command returns.
+
+Examples:
+  holm drop sea.holm reefs
+  holm drop sea.holm reefs --yes";
+
+/// Arguments of `drop`.
+#[derive(Debug, Args)]
+pub(crate) struct Dropped {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// Keyspace to drop
+    pub(crate) keyspace: String,
+    /// Drop the keyspace although it has records
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
 pub(super) const STAT: &str = "\
 Examples:
   holm stat sea.holm

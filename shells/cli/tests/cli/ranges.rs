@@ -1,4 +1,4 @@
-//! `del` with a range, and `clear`.
+//! `del` with a range, `clear` and `drop`.
 
 use crate::support::Sea;
 
@@ -50,4 +50,34 @@ fn everything_is_removed_only_by_name() {
     assert_eq!(sea.holm("clear db").with(0), "5 records removed\n");
     assert_eq!(sea.holm("clear db").with(0), "0 records removed\n");
     assert_eq!(sea.holm("keyspaces db --records").with(0), "default\t0\nreefs\t1\n");
+}
+
+#[test]
+fn a_keyspace_with_records_is_dropped_only_by_its_name_and_yes() {
+    let sea = with_letters();
+    sea.fed("load db --keyspace reefs", b"a\t1\nb\t2\n").with(0);
+    sea.fed("load db --keyspace tides --expires-in 1ms --format jsonl", br#"{"key":"a","value":"1","expires_ms":1}"#)
+        .with(0);
+    sea.fed("load db --keyspace empty", b"").with(0);
+    let complaint = sea.holm("drop db reefs").complaint();
+    assert_eq!(complaint, "holm: the keyspace \"reefs\" has 2 records; --yes drops it\n");
+    assert_eq!(sea.holm("scan db --keyspace reefs --keys-only").with(0), "a\nb\n");
+    assert_eq!(sea.holm("drop db reefs --yes").with(0), "2 records removed\n");
+    assert_eq!(sea.holm("drop db empty").with(0), "0 records removed\n");
+    assert_eq!(sea.holm("keyspaces db").with(0), "default\ntides\n");
+    // What has expired is stored for a while yet, and there for nobody.
+    let removed = sea.holm("drop db tides").with(0);
+    assert!(["0 records removed\n", "1 record removed\n"].contains(&&*removed), "{removed}");
+    let said = sea.holm("drop db reefs --yes");
+    assert_eq!(said.error, "holm: no keyspace named \"reefs\" (there are: \"default\")\n");
+    assert_eq!(said.with(1), "");
+    for line in ["drop db default", "drop db default --yes"] {
+        assert!(sea.holm(line).complaint().contains("always exists; `clear`"), "{line}");
+    }
+    assert_eq!(sea.holm("drop db").code, Some(2));
+    assert_eq!(sea.holm("keyspaces db --records").with(0), "default\t5\n");
+    assert!(sea.holm("check db").with(0).ends_with("sound\n"));
+    // A name that was dropped is free, for a keyspace of another kind, too.
+    sea.holm("put db north high --keyspace reefs --expires-in 1h").with(0);
+    assert_eq!(sea.holm("keyspaces db --expiry").with(0), "default\tstays\nreefs\texpires\n");
 }

@@ -83,6 +83,8 @@ fn reading_creates_no_database() {
         "pop db",
         "del db --prefix k",
         "clear db",
+        "drop db k",
+        "drop db k --yes",
         "sweep db",
         "expire db k",
         "expire db k --never",
@@ -236,7 +238,10 @@ fn what_is_no_database_is_named_once() {
 #[test]
 fn help_is_wrapped_once() {
     let sea = Sea::new();
-    for verb in ["load", "put", "cas", "incr", "pop", "scan", "export", "del", "clear", "expire", "sweep", "bench"] {
+    for verb in [
+        "load", "put", "cas", "incr", "pop", "scan", "export", "del", "clear", "expire", "sweep", "bench", "drop",
+        "watch",
+    ] {
         let help = sea.call(["help", verb]).with(0);
         let lines: Vec<_> = help.lines().collect();
         for pair in lines.windows(2) {
