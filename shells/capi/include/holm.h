@@ -16,12 +16,12 @@
  *
  * Handles. A NULL handle is refused with HOLM_INVALID where a handle is required; closing NULL does nothing. Each
  * handle keeps alive what it depends on. A database may be closed before its keyspaces, iterators, batches,
- * transactions and snapshots. These then refuse to write, and must still be closed. No handle may be used during or
- * after the call that closes it.
+ * transactions and snapshots. These then refuse to write, and must still be closed. Feeds and changes keep no database
+ * open, and must be closed, too. No handle may be used during or after the call that closes it.
  *
- * Threads. Databases, keyspaces and snapshots: any number of threads at once, except for the call that closes one.
- * Iterators and batches: any thread, one at a time. A transaction and the iterators in it: any thread, one at a time
- * for all of them together. No handle may be used in the child of a fork.
+ * Threads. Databases, keyspaces, snapshots and changes: any number of threads at once, except for the call that closes
+ * one. Iterators, batches and feeds: any thread, one at a time. A transaction and the iterators in it: any thread, one
+ * at a time for all of them together. No handle may be used in the child of a fork.
  *
  * Outputs. A pointer to a result must not be NULL, unless the function allows it. Unless a call returns HOLM_OK, its
  * output handles and pointers are NULL, and its output numbers 0, unless the function states another value.
@@ -29,6 +29,14 @@
  * A panic of the engine is a bug in the engine. It never unwinds into the caller: the call returns HOLM_PANIC.
  * Acknowledged data is unharmed, but this process should not use the database any more. If it does, it may block
  * forever.
+ *
+ * Absent on purpose, of what the crate for Rust has. What other functions do as well: the first and the last pair, and
+ * whether there is any (holm_range() with a limit of 1); updates by a function (holm_compare_and_swap() in a loop); a
+ * transaction that takes a value (holm_transaction_get_copy() and holm_transaction_remove()); a transaction that only
+ * reads (one that writes nothing); the wait for one commit (holm_sync()); the length of a batch and the name of a
+ * keyspace, which the caller knows. What is for the reading of people: the description of the last recovery, beyond
+ * recovered_records of holm_stats, and statistics of memory. What takes types of Rust: designs of one's own, and other
+ * file systems and clocks, for tests.
  */
 #ifndef HOLM_H
 #define HOLM_H
@@ -54,8 +62,8 @@ extern "C" {
 #define HOLM_VERSION (-8)    /* written in another version of the format */
 #define HOLM_GEOMETRY (-9)   /* the database differs from the options, for example in its design */
 #define HOLM_LOCKED (-10)    /* another process or handle has it open */
-#define HOLM_READ_ONLY (-11) /* a write to a read-only database, or to a keyspace of a snapshot */
-#define HOLM_NOT_CLEAN (-12) /* it was not closed, and a read-only open must not repair it */
+#define HOLM_READ_ONLY (-11) /* a write to a database that is open for reading, or to a keyspace of a snapshot */
+#define HOLM_NOT_CLEAN (-12) /* it was not closed, and an open for reading must not repair it */
 #define HOLM_POISONED (-13)  /* a write or sync failed earlier, or it was closed: reopen it */
 #define HOLM_UNSUPPORTED (-14) /* this platform, file system or design does not support it */
 #define HOLM_TOO_LARGE (-15) /* a key, value, batch or name is over a limit */
@@ -68,6 +76,8 @@ extern "C" {
 #define HOLM_ENDED (-22)     /* the snapshot has ended, or the transaction of this iterator */
 #define HOLM_OVERFLOW (-23)  /* a sum that does not fit into 64 bits */
 #define HOLM_WRONG_BASE (-24) /* the backup does not continue the state that the database stands at */
+#define HOLM_LAGGED (-25)    /* the reader of a feed was too slow: begin anew */
+#define HOLM_CLOSED (-26)    /* the database was closed, and its feed has given everything */
 
 typedef struct holm_database holm_database; /* an open database */
 typedef struct holm_keyspace holm_keyspace; /* a named, ordered map in a database */
@@ -75,6 +85,8 @@ typedef struct holm_iter holm_iter;         /* the pairs of a range, from both e
 typedef struct holm_batch holm_batch;       /* operations that take effect at one instant */
 typedef struct holm_transaction holm_transaction; /* reads and writes that take effect at one instant */
 typedef struct holm_snapshot holm_snapshot; /* the database as it was at one instant */
+typedef struct holm_feed holm_feed;         /* the changes of a database, epoch by epoch */
+typedef struct holm_changes holm_changes;   /* what one epoch has changed */
 
 /* How many of the latest writes a power failure may lose. */
 #define HOLM_BUFFERED 0 /* at most those of two intervals and one sync; writes return at once */
@@ -138,6 +150,12 @@ typedef struct holm_stats {
     uint64_t sweep_records_removed; /* expired records that were removed */
     uint64_t sweep_last_pass_ns; /* how long the last pass in the background took, pauses included */
     uint64_t sweep_last_pass_work_ns; /* how long it worked, without its pauses */
+    uint64_t feeds;             /* open feeds that have not lagged */
+    uint64_t feed_epochs;       /* epochs that were read for feeds */
+    uint64_t feed_changes;      /* changes in these epochs */
+    uint64_t feed_bytes;        /* bytes that feeds keep for their readers, counted for each feed */
+    uint64_t feeds_lagged;      /* feeds whose readers were too slow */
+    uint64_t feed_read_ns;      /* how long the end of epochs has taken longer for feeds */
 } holm_stats;
 
 /* The library's version, "0.1.0". Static. Any thread. */
@@ -161,10 +179,23 @@ const char *holm_message(void);
 int holm_open(const char *path, const holm_options *options, holm_database **database);
 
 /*
+ * Opens a database for reading only, if it was cleanly closed. Any number of processes may do so at once, also in a
+ * folder without write permission; meanwhile nobody can open it for writing. Only `capacity` of `options` has an
+ * effect; they may be NULL. The caller owns the handle in `database` and closes it with holm_close(). Every function
+ * that reads accepts it and its keyspaces, which holm_open_existing_keyspace() opens. All others return
+ * HOLM_READ_ONLY; so do holm_sync(), holm_backup(), and functions for snapshots, transactions and feeds, which nobody
+ * needs where nothing changes. Any thread.
+ * Errors: NOT_CLEAN if it was not closed, and holm_open() must recover it; LOCKED by a process that writes; NOT_FOUND,
+ * FOREIGN, VERSION, GEOMETRY, CORRUPT, IO, and INVALID as for holm_open().
+ */
+int holm_open_read_only(const char *path, const holm_options *options, holm_database **database);
+
+/*
  * Makes everything durable, leaves a clean database, and frees the handle, whatever it returns. Other handles to the
  * database refuse to write from then on, and keep it locked until they are closed.
  * Exclusive: no other call on this handle may be running.
- * Errors: the first failure of the session, or of the close itself; a later open recovers.
+ * Errors: the first failure of the session, or of the close itself; a later open recovers. A database that is open for
+ * reading has none.
  */
 int holm_close(holm_database *database);
 
@@ -199,6 +230,22 @@ int holm_open_keyspace(const holm_database *database, const char *name, holm_key
 int holm_open_keyspace_with(const holm_database *database, const char *name, const holm_keyspace_options *options,
                             holm_keyspace **keyspace);
 
+/* Opens the keyspace with a name if it exists; HOLM_ABSENT if not. Otherwise as holm_open_keyspace(). */
+int holm_open_existing_keyspace(const holm_database *database, const char *name, holm_keyspace **keyspace);
+
+/*
+ * Fills `options` with those that the keyspace was created with. `options` begins with HOLM_KEYSPACE_OPTIONS. Any
+ * thread. Errors: INVALID.
+ */
+int holm_read_keyspace_options(const holm_keyspace *keyspace, holm_keyspace_options *options);
+
+/*
+ * Iterates over the names of all keyspaces, in order: holm_next() gives each as a key, with an empty value. A zero byte
+ * follows it, so the key is also a text. The list is made at once. The caller owns the handle in `iter` and closes it
+ * with holm_close_iter(). Any thread. Errors: INVALID; POISONED, NO_SPACE (HOLM_STRICT alone).
+ */
+int holm_keyspaces(const holm_database *database, holm_iter **iter);
+
 /* Closes the handle; the keyspace stays. Exclusive: no other call on this handle may be running. */
 void holm_close_keyspace(holm_keyspace *keyspace);
 
@@ -231,6 +278,16 @@ int holm_get(const holm_keyspace *keyspace, const void *key, size_t key_size, vo
  */
 int holm_get_copy(const holm_keyspace *keyspace, const void *key, size_t key_size, void **value,
                   size_t *value_size);
+
+/*
+ * Makes copies of the values of `count` keys, whose sizes are in `key_sizes`: several times faster than one call for
+ * each, because the cache misses overlap. `values` and `value_sizes` have room for `count` results. The caller owns
+ * each copy and frees it with holm_free(). The value of a key that is absent is NULL, and its size 0. Each key is read
+ * at an instant of its own. `keys` to `value_sizes` may be NULL if `count` is 0. Any thread. Errors: those of
+ * holm_get_copy(); all values are NULL then.
+ */
+int holm_get_many(const holm_keyspace *keyspace, size_t count, const void *const *keys, const size_t *key_sizes,
+                  void **values, size_t *value_sizes);
 
 /* Frees a copy from any function that makes one for the caller; NULL does nothing. Any thread. */
 void holm_free(void *value);
@@ -290,10 +347,28 @@ int holm_insert_until(const holm_keyspace *keyspace, const void *key, size_t key
 int holm_expiry(const holm_keyspace *keyspace, const void *key, size_t key_size, uint64_t *time_ms);
 
 /*
+ * Let a present key expire `lifetime_ms` after the call, or `time_ms` after the beginning of 1970 (UTC), and keep its
+ * value: atomically, and as durable as holm_insert(). HOLM_ABSENT if the key is absent. A lifetime of 0 and a time in
+ * the past make the key absent at once. Any thread. Errors: those of holm_insert(); INVALID.
+ */
+int holm_expire_in(const holm_keyspace *keyspace, const void *key, size_t key_size, uint64_t lifetime_ms);
+int holm_expire_at(const holm_keyspace *keyspace, const void *key, size_t key_size, uint64_t time_ms);
+
+/*
  * Lets a key stay for ever, atomically. HOLM_ABSENT if it is absent, or does not expire anyway. Any thread. Errors:
  * those of holm_insert(); INVALID.
  */
 int holm_persist(const holm_keyspace *keyspace, const void *key, size_t key_size);
+
+/*
+ * Iterates over the keys that have expired `time_ms` after the beginning of 1970 and are not removed yet, in order;
+ * their values are empty. At most `limit`; 0: all. The list is made at once, and each call reads every pair from the
+ * least key on to the last key that it returns. For the leader of replicas with HOLM_SWEEP_MANUAL, which removes these
+ * keys by its log. Between this call and the removal a key may have got another value: compare its holm_expiry() where
+ * the log is applied. The caller owns the handle in `iter` and closes it with holm_close_iter(). Any thread. Errors:
+ * DROPPED; INVALID; POISONED (HOLM_STRICT alone); READ_ONLY for a keyspace that can only be read.
+ */
+int holm_expired(const holm_keyspace *keyspace, uint64_t time_ms, size_t limit, holm_iter **iter);
 
 /*
  * Removes the expired pairs of all keyspaces now, and stores their number in `removed`, which may be NULL. Readers see
@@ -469,6 +544,17 @@ int holm_transaction_insert_until(const holm_transaction *transaction, const hol
                                   uint64_t time_ms);
 
 /*
+ * Let a key expire and keep its value when the transaction commits: see holm_expire_in() and holm_expire_at().
+ * HOLM_ABSENT if the key is absent now. The lifetime counts from this call on, and the transaction sees one time
+ * throughout: it may still see a key whose lifetime is over. Errors: those of holm_transaction_get()
+ * and holm_transaction_insert(); INVALID in a keyspace without expiry.
+ */
+int holm_transaction_expire_in(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
+                               size_t key_size, uint64_t lifetime_ms);
+int holm_transaction_expire_at(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
+                               size_t key_size, uint64_t time_ms);
+
+/*
  * Removes all pairs from `low`, inclusive, to `high`, exclusive, when the transaction commits: all at one instant, or
  * none. Stores in `count`, which may be NULL, how many they are now. NULL with size 0 is no bound. Takes the time and
  * the memory of a scan, and conflicts as one. Errors: those of holm_transaction_insert(); TOO_LARGE, and the
@@ -532,10 +618,20 @@ int holm_transact(const holm_database *database, holm_work work, void *context);
 int holm_open_snapshot(const holm_database *database, holm_snapshot **snapshot);
 
 /*
+ * As holm_open_snapshot(), or the last snapshot of this function, if it is still open and was taken at most `age_ms`
+ * before the call. For many readers to whom a little age does not matter.
+ */
+int holm_open_snapshot_within(const holm_database *database, uint64_t age_ms, holm_snapshot **snapshot);
+
+/* Iterates over the names of the keyspaces as they were; otherwise as holm_keyspaces(). */
+int holm_snapshot_keyspaces(const holm_snapshot *snapshot, holm_iter **iter);
+
+/*
  * Opens a keyspace as it was when the snapshot was taken; HOLM_ABSENT if it did not exist. Every function that reads
- * accepts the handle; those that write, and transactions, refuse it with HOLM_READ_ONLY. holm_count() counts the pairs
- * one by one. The handle keeps the snapshot open, and the caller closes it with holm_close_keyspace(). A keyspace that
- * is dropped is gone here, too: its reads return HOLM_DROPPED. Any thread. Errors: INVALID.
+ * accepts the handle, except holm_expired(); those that write, and transactions, refuse it with HOLM_READ_ONLY.
+ * holm_count() counts the pairs one by one. The handle keeps the snapshot open, and the caller closes it with
+ * holm_close_keyspace(). A keyspace that is dropped is gone here, too: its reads return HOLM_DROPPED. Any thread.
+ * Errors: INVALID.
  */
 int holm_open_snapshot_keyspace(const holm_snapshot *snapshot, const char *name, holm_keyspace **keyspace);
 
@@ -569,8 +665,113 @@ int holm_mark(const holm_database *database, uint64_t *mark);
 int holm_durable_mark(const holm_database *database, uint64_t *mark);
 
 /*
+ * Change feeds: what each epoch has changed, once it is durable, to keep a replica, an index or a cache up to date. A
+ * feed gives every epoch after the one of holm_feed_since() once and in order, and never what a crash may take back.
+ * Batches and transactions are whole in one epoch. Writers neither wait for a feed nor do anything for it. With
+ * HOLM_BUFFERED an epoch comes about one interval after its writes; otherwise at the next holm_sync(), and after 100
+ * ms at the latest. When holm_sync() returns, feeds have everything that it made durable. docs/feed.md has the rest.
+ *
+ * A feed keeps no database open or locked, and holm_close() of the database does not wait for it. Once the database is
+ * closed, the feed gives what is left and then HOLM_CLOSED, also to a thread that waits in holm_feed_next().
+ */
+
+/*
+ * Opens a feed of all keyspaces, which begins with the whole epoch that is active now. It keeps at most `bytes` bytes
+ * that its reader has not taken; several epochs should fit. The caller owns the handle in `feed` and closes it with
+ * holm_close_feed(). Any thread. Errors: UNSUPPORTED for a design that keeps no states of epochs; INVALID; POISONED,
+ * NO_SPACE.
+ */
+int holm_open_feed(const holm_database *database, uint64_t bytes, holm_feed **feed);
+
+/*
+ * Takes a snapshot, and opens a feed that continues it: the snapshot is the database at the end of the epoch of
+ * holm_feed_since(), and the feed gives every epoch after that. A snapshot of holm_open_snapshot() does not join a
+ * feed. Ends the active epoch and waits until it is durable; writers do not wait. The caller owns and closes both. Any
+ * thread. Errors: those of holm_open_feed() and holm_sync(); both handles are NULL then.
+ */
+int holm_open_snapshot_and_feed(const holm_database *database, uint64_t bytes, holm_snapshot **snapshot,
+                                holm_feed **feed);
+
+/*
+ * Stores in `epoch` the epoch up to which everything is behind the reader: it was there when the feed began, or
+ * holm_feed_next() has given it. One thread at a time. Errors: INVALID.
+ */
+int holm_feed_since(const holm_feed *feed, uint64_t *epoch);
+
+/* For timeout_ms: wait without limit. */
+#define HOLM_FOREVER (-1)
+
+/*
+ * Takes the changes of the next epoch that has any. Waits for at most `timeout_ms` milliseconds, 0: not at all;
+ * HOLM_ABSENT if there are none by then. The caller owns the handle in `changes` and closes it with
+ * holm_close_changes(), before or after the feed. One thread at a time.
+ * Errors, which every later call returns again: LAGGED if the reader was too slow, after it has got everything up to
+ * holm_feed_since(): it begins anew with holm_open_snapshot_and_feed(); CLOSED after the last epoch of a closed
+ * database; POISONED if the database has failed, and what the feed has not given may be durable or not; CORRUPT.
+ * INVALID.
+ */
+int holm_feed_next(holm_feed *feed, int64_t timeout_ms, holm_changes **changes);
+
+/* Ends a feed and frees what it keeps; changes that it has given stay. One thread at a time. */
+void holm_close_feed(holm_feed *feed);
+
+/* What a change is. More kinds may be added; a reader that meets one which it does not know cannot go on. */
+#define HOLM_CHANGE_DROP 1   /* a keyspace is gone with all its pairs */
+#define HOLM_CHANGE_CREATE 2 /* a keyspace is new, and empty but for what the other changes put into it */
+#define HOLM_CHANGE_REMOVE 3 /* a key is gone */
+#define HOLM_CHANGE_PUT 4    /* a key is new, or has another value, or the same value anew */
+
+/*
+ * One change. Fields may be added at the end, so begin with HOLM_CHANGE. Its pointers belong to the handle of the
+ * changes, and are valid until that is closed.
+ */
+typedef struct holm_change {
+    size_t size;          /* sizeof(holm_change): which fields the caller knows */
+    int32_t kind;         /* HOLM_CHANGE_DROP and so on; 0: a kind that this library does not know */
+    int32_t expires;      /* CREATE: not 0 if its keys may expire, as in holm_keyspace_options */
+    const char *keyspace; /* the keyspace's name, with a zero byte at its end */
+    size_t keyspace_size; /* bytes of the name */
+    const void *key;      /* REMOVE, PUT */
+    size_t key_size;
+    const void *value;    /* PUT */
+    size_t value_size;
+    uint64_t expires_ms;  /* PUT: when the key expires, in milliseconds since 1970, be it over or not; 0: never */
+} holm_change;
+
+#define HOLM_CHANGE { sizeof(holm_change), 0, 0, NULL, 0, NULL, 0, NULL, 0, 0 }
+
+/* Stores the epoch of changes in `epoch`. Epochs rise from one call of holm_feed_next() to the next. Any thread. */
+int holm_changes_epoch(const holm_changes *changes, uint64_t *epoch);
+
+/*
+ * Stores the mark that the database has at the end of the epoch in `mark`; HOLM_ABSENT if the epoch has not changed it:
+ * see holm_mark(). Any thread. Errors: INVALID.
+ */
+int holm_changes_mark(const holm_changes *changes, uint64_t *mark);
+
+/* Stores the number of changes in `count`; 0 if only the mark has changed. Any thread. Errors: INVALID. */
+int holm_changes_count(const holm_changes *changes, uint64_t *count);
+
+/*
+ * Stores the bytes of memory that changes occupy in `bytes`. They count towards the limit of a feed that has not given
+ * them. Feeds of one database and the changes that they have given share one copy. Any thread. Errors: INVALID.
+ */
+int holm_changes_memory(const holm_changes *changes, uint64_t *bytes);
+
+/*
+ * Fills `change` with the change of an index, counted from 0; HOLM_ABSENT from holm_changes_count() on. A replica
+ * applies them in this order as one batch: drops, creations, removals, puts. Each key is there at most once. Any
+ * thread. Errors: INVALID.
+ */
+int holm_changes_get(const holm_changes *changes, uint64_t index, holm_change *change);
+
+/* Closes changes. Exclusive: no other call on this handle may be running, and no pointer of a change is valid then. */
+void holm_close_changes(holm_changes *changes);
+
+/*
  * Backups: the database at one instant, beside writers. A stream has names, keys and values, a checksum for each
- * mebibyte, and a hash of all of it; any later version restores it. Streams go through functions of the caller.
+ * mebibyte, and a hash of all of it; any later version restores it. Streams go through functions of the caller. A
+ * keyspace that is dropped while a backup is written is in the backup, and its space is free afterwards.
  */
 
 /*
@@ -636,7 +837,10 @@ int holm_backup_to(const holm_database *database, holm_stream_write write, void 
 int holm_backup_since(const holm_database *database, uint64_t base, holm_stream_write write, void *context,
                       holm_backup_info *info);
 
-/* Writes a backup of a snapshot; otherwise as holm_backup_since(). */
+/*
+ * Writes a backup of a snapshot; otherwise as holm_backup_since(). Errors in addition: DROPPED if one of its keyspaces
+ * was dropped before the call.
+ */
 int holm_snapshot_backup_since(const holm_snapshot *snapshot, uint64_t base, holm_stream_write write, void *context,
                                holm_backup_info *info);
 

@@ -53,7 +53,7 @@ pub unsafe extern "C" fn holm_backup(database: *const Database, folder: *const c
         // SAFETY: by the header's contract: a place of its stated size or NULL, an open handle, a terminated path.
         let (out, database, folder) =
             unsafe { (GrowingOut::maybe(info)?, raw::handle(database, "the database")?, path(folder)?) };
-        out.give((HOLM_OK, Some(database.0.backup(folder)?)))
+        out.give((HOLM_OK, Some(database.writable()?.backup(folder)?)))
     })
 }
 
@@ -79,7 +79,10 @@ pub unsafe extern "C" fn holm_backup_since(
     door(|| {
         // SAFETY: by the header's contract: a place of its stated size or NULL, and an open handle.
         let (out, database) = unsafe { (GrowingOut::maybe(info)?, raw::handle(database, "the database")?) };
-        out.give(stream::written(write, context, |stream| database.0.backup_since(base, stream))?)
+        out.give(stream::written(write, context, |stream| match database {
+            Database::Writable(database) => database.backup_since(base, stream),
+            Database::ReadOnly(database) => database.backup_since(base, stream),
+        })?)
     })
 }
 
@@ -124,8 +127,8 @@ pub unsafe extern "C" fn holm_apply(
 ) -> c_int {
     door(|| {
         // SAFETY: by the header's contract: a place of its stated size or NULL, and an open handle.
-        let (out, database) = unsafe { (GrowingOut::maybe(info)?, raw::handle(database, "the database")?) };
-        out.give(stream::read(read, context, |stream| database.0.apply(stream))?)
+        let (out, database) = unsafe { (GrowingOut::maybe(info)?, raw::handle(database, "the database")?.writable()?) };
+        out.give(stream::read(read, context, |stream| database.apply(stream))?)
     })
 }
 

@@ -28,7 +28,7 @@ pub unsafe extern "C" fn holm_batch_begin(database: *const Database, batch: *mut
         // SAFETY: by the header's contract: a place for a handle, and an open handle.
         let (mut out, database) =
             unsafe { (Out::for_handle(batch, "the batch")?, raw::handle(database, "the database")?) };
-        out.give(Batch(Some(database.0.batch())));
+        out.give(Batch(Some(database.writable()?.batch())));
         Ok(HOLM_OK)
     })
 }

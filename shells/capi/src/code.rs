@@ -49,6 +49,8 @@ codes! {
     HOLM_ENDED = -22;
     HOLM_OVERFLOW = -23;
     HOLM_WRONG_BASE = -24;
+    HOLM_LAGGED = -25;
+    HOLM_CLOSED = -26;
 }
 
 /// Returns HOLM_OK if found, HOLM_ABSENT if not.
@@ -97,6 +99,8 @@ impl From<holm::Error> for Refusal {
             Error::Ended => HOLM_ENDED,
             Error::Overflow { .. } => HOLM_OVERFLOW,
             Error::WrongBase { .. } => HOLM_WRONG_BASE,
+            Error::Lagged { .. } => HOLM_LAGGED,
+            Error::Closed { .. } => HOLM_CLOSED,
             _ => HOLM_OTHER,
         };
         Self::new(code, error.to_string())

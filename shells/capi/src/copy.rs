@@ -88,12 +88,23 @@ impl CopyOut {
     }
 }
 
+/// Hands over copies of what there is of several values: of all, or, if there is not the memory, of none.
+pub(crate) fn give_all(places: &mut [CopyOut], values: &[Option<Slice>]) -> Result<(), Refusal> {
+    let copies = places.iter().zip(values).map(|(place, value)| {
+        let Some(value) = value else { return Ok(None) };
+        Ok(Some((place.copied(value)?, value.len())))
+    });
+    let copies = copies.collect::<Result<Vec<_>, Refusal>>()?;
+    for (place, copy) in places.iter_mut().zip(copies) {
+        copy.into_iter().for_each(|(copy, size)| place.put(copy, size));
+    }
+    Ok(())
+}
+
 /// Hands over copies of a key and a value, or of neither.
 pub(crate) fn give_pair(places: &mut [CopyOut; 2], pair: Option<(Slice, Slice)>) -> Result<c_int, Refusal> {
     let Some((key, value)) = pair else { return Ok(HOLM_ABSENT) };
-    let (of_key, of_value) = (places[0].copied(&key)?, places[1].copied(&value)?);
-    places[0].put(of_key, key.len());
-    places[1].put(of_value, value.len());
+    give_all(places, &[Some(key), Some(value)])?;
     Ok(HOLM_OK)
 }
 

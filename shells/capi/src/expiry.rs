@@ -1,10 +1,11 @@
 //! Keys that expire: the keyspaces that have them, writes with a deadline, and the removal of what has expired.
+//! `expire` has what is done to a key alone.
 
 use crate::batch::Batch;
-use crate::code::{HOLM_ABSENT, HOLM_OK, Refusal, found};
+use crate::code::{HOLM_OK, Refusal};
 use crate::database::{Database, name};
 use crate::door::door;
-use crate::growing::{self, Growing};
+use crate::growing::{self, Growing, GrowingOut};
 use crate::keyspace::{Keyspace, with_key};
 use crate::raw::{self, Out};
 use crate::transaction::{Transaction, place};
@@ -29,25 +30,29 @@ unsafe impl Growing for KeyspaceOptions {
 
 /// When a value expires.
 #[derive(Clone, Copy)]
-enum When {
+pub(crate) enum When {
     After(Duration),
     At(SystemTime),
 }
 
 impl When {
-    fn after(lifetime_ms: u64) -> Result<Self, Refusal> {
+    pub(crate) fn after(lifetime_ms: u64) -> Result<Self, Refusal> {
         Ok(When::After(Duration::from_millis(lifetime_ms)))
     }
 
-    fn at(time_ms: u64) -> Result<Self, Refusal> {
-        let time = UNIX_EPOCH.checked_add(Duration::from_millis(time_ms));
-        time.map(When::At)
-            .ok_or_else(|| Refusal::invalid(format!("a time of {time_ms} ms that the system cannot have")))
+    pub(crate) fn at(time_ms: u64) -> Result<Self, Refusal> {
+        time(time_ms).map(When::At)
     }
 }
 
+/// Reads a time in milliseconds since 1970.
+pub(crate) fn time(time_ms: u64) -> Result<SystemTime, Refusal> {
+    let time = UNIX_EPOCH.checked_add(Duration::from_millis(time_ms));
+    time.ok_or_else(|| Refusal::invalid(format!("a time of {time_ms} ms that the system cannot have")))
+}
+
 /// Returns milliseconds since 1970, at least those that were given; 0 stands for never.
-fn millis(expiry: Expiry) -> u64 {
+pub(crate) fn millis(expiry: Expiry) -> u64 {
     match expiry {
         Expiry::Never => 0,
         Expiry::At(time) => {
@@ -75,7 +80,20 @@ pub unsafe extern "C" fn holm_open_keyspace_with(
             return Err(Refusal::invalid(format!("found {} in `reserved`, expected 0", options.reserved)));
         }
         let options = holm::KeyspaceOptions::new().expires(options.expires != 0);
-        out.give(Keyspace::Present(database.0.keyspace_with(name, &options)?));
+        out.give(Keyspace::Present(database.writable()?.keyspace_with(name, &options)?));
+        Ok(HOLM_OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_read_keyspace_options(keyspace: *const Keyspace, options: *mut KeyspaceOptions) -> c_int {
+    door(|| {
+        // SAFETY: by the header's contract: a place of its stated size, and an open handle.
+        let (mut out, keyspace) =
+            unsafe { (GrowingOut::at(options, "the options")?, raw::handle(keyspace, "the keyspace")?) };
+        let found = keyspace.options();
+        let (size, expires) = (size_of::<KeyspaceOptions>(), found.has_expiry().into());
+        out.set(&KeyspaceOptions { size, expires, reserved: 0 });
         Ok(HOLM_OK)
     })
 }
@@ -129,41 +147,11 @@ pub unsafe extern "C" fn holm_insert_until(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holm_expiry(
-    keyspace: *const Keyspace,
-    key: *const c_void,
-    key_size: usize,
-    time_ms: *mut u64,
-) -> c_int {
-    door(|| {
-        // SAFETY: by the header's contract: a place for a number, an open handle, and a key of its stated size.
-        let (mut out, (keyspace, key)) =
-            unsafe { (Out::at(time_ms, 0, "the time")?, with_key(keyspace, key, key_size)?) };
-        let expiry = match keyspace {
-            Keyspace::Present(keyspace) => keyspace.expiry(key)?,
-            Keyspace::Past(keyspace) => keyspace.expiry(key)?,
-        };
-        let Some(expiry) = expiry else { return Ok(HOLM_ABSENT) };
-        out.set(millis(expiry));
-        Ok(HOLM_OK)
-    })
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn holm_persist(keyspace: *const Keyspace, key: *const c_void, key_size: usize) -> c_int {
-    door(|| {
-        // SAFETY: by the header's contract: an open handle, and a key of its stated size.
-        let (keyspace, key) = unsafe { with_key(keyspace, key, key_size)? };
-        Ok(found(keyspace.present()?.persist(key)?))
-    })
-}
-
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_sweep(database: *const Database, removed: *mut u64) -> c_int {
     door(|| {
         // SAFETY: by the header's contract: a place for a number or NULL, and an open handle.
         let (mut out, database) = unsafe { (Out::maybe(removed, 0), raw::handle(database, "the database")?) };
-        out.set(database.0.sweep()?);
+        out.set(database.writable()?.sweep()?);
         Ok(HOLM_OK)
     })
 }

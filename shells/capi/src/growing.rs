@@ -61,6 +61,18 @@ pub(crate) struct GrowingOut<T> {
 }
 
 impl<T: Growing> GrowingOut<T> {
+    /// As `maybe`, for a pointer that must not be NULL.
+    ///
+    /// # Safety
+    /// As for [`GrowingOut::maybe`].
+    pub(crate) unsafe fn at(place: *mut T, what: &str) -> Result<Self, Refusal> {
+        if place.is_null() {
+            return Err(Refusal::invalid(format!("the place for {what} is NULL")));
+        }
+        // SAFETY: by the caller's contract, which is the same.
+        unsafe { Self::maybe(place) }
+    }
+
     /// Creates the place, and sets all fields behind the size to zero. For NULL, results are dropped.
     ///
     /// # Safety

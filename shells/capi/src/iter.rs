@@ -3,6 +3,7 @@
 use crate::code::{HOLM_ABSENT, HOLM_OK, Refusal};
 use crate::door::door;
 use crate::keyspace::Keyspace;
+use crate::list::List;
 use crate::raw::{self, Out};
 use crate::scan::{End, LentPair, Scan};
 use std::ffi::{c_int, c_void};
@@ -18,6 +19,7 @@ enum Source {
     /// A keyspace, as it is or as it was.
     Keyspace(holm::Iter),
     Transaction(Scan),
+    List(List),
 }
 
 impl Iter {
@@ -30,11 +32,17 @@ impl Iter {
         Iter(Source::Transaction(scan))
     }
 
+    /// Creates an iterator that has keys and no values.
+    pub(crate) fn of_list(list: List) -> Self {
+        Iter(Source::List(list))
+    }
+
     fn next(&mut self, end: End) -> Result<Option<LentPair<'_>>, Refusal> {
         match (&mut self.0, end) {
             (Source::Keyspace(iter), End::Front) => Ok(iter.next_ref().transpose()?),
             (Source::Keyspace(iter), End::Back) => Ok(iter.next_back_ref().transpose()?),
             (Source::Transaction(scan), end) => scan.next(end),
+            (Source::List(list), end) => Ok(list.next(end).map(|item| (item, &[][..]))),
         }
     }
 }

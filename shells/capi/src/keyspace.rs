@@ -4,7 +4,7 @@ use crate::code::{HOLM_OK, HOLM_READ_ONLY, Refusal, found};
 use crate::copy::{Buffer, CopyOut};
 use crate::door::door;
 use crate::raw::{self, Out};
-use holm::Slice;
+use holm::{Expiry, KeyspaceOptions, Slice};
 use std::ffi::{c_int, c_void};
 use std::ops::Bound;
 
@@ -14,24 +14,51 @@ pub enum Keyspace {
     Present(holm::Keyspace),
     /// As it was when a snapshot was taken.
     Past(holm::SnapshotKeyspace),
+    /// Of a database that is open for reading.
+    ReadOnly(holm::ReadOnlyKeyspace),
 }
 
 impl Keyspace {
     /// Returns the keyspace as it is now, for writes and transactions.
     pub(crate) fn present(&self) -> Result<&holm::Keyspace, Refusal> {
-        match self {
-            Keyspace::Present(keyspace) => Ok(keyspace),
-            Keyspace::Past(keyspace) => {
-                let words = format!("the keyspace {:?} belongs to a snapshot, which can only be read", keyspace.name());
-                Err(Refusal::new(HOLM_READ_ONLY, words))
-            }
-        }
+        let (name, of) = match self {
+            Keyspace::Present(keyspace) => return Ok(keyspace),
+            Keyspace::Past(keyspace) => (keyspace.name(), "a snapshot"),
+            Keyspace::ReadOnly(keyspace) => (keyspace.name(), "a database that is open for reading"),
+        };
+        let words = format!("the keyspace {name:?} belongs to {of}, and can only be read");
+        Err(Refusal::new(HOLM_READ_ONLY, words))
     }
 
     fn get(&self, key: &[u8]) -> holm::Result<Option<Slice>> {
         match self {
             Keyspace::Present(keyspace) => keyspace.get(key),
             Keyspace::Past(keyspace) => keyspace.get(key),
+            Keyspace::ReadOnly(keyspace) => keyspace.get(key),
+        }
+    }
+
+    pub(crate) fn get_many(&self, keys: &[&[u8]]) -> holm::Result<Vec<Option<Slice>>> {
+        match self {
+            Keyspace::Present(keyspace) => keyspace.get_many(keys),
+            Keyspace::Past(keyspace) => keys.iter().map(|key| keyspace.get(key)).collect(),
+            Keyspace::ReadOnly(keyspace) => keys.iter().map(|key| keyspace.get(key)).collect(),
+        }
+    }
+
+    pub(crate) fn expiry(&self, key: &[u8]) -> holm::Result<Option<Expiry>> {
+        match self {
+            Keyspace::Present(keyspace) => keyspace.expiry(key),
+            Keyspace::Past(keyspace) => keyspace.expiry(key),
+            Keyspace::ReadOnly(keyspace) => keyspace.expiry(key),
+        }
+    }
+
+    pub(crate) fn options(&self) -> KeyspaceOptions {
+        match self {
+            Keyspace::Present(keyspace) => keyspace.options(),
+            Keyspace::Past(keyspace) => keyspace.options(),
+            Keyspace::ReadOnly(keyspace) => keyspace.options(),
         }
     }
 
@@ -39,6 +66,7 @@ impl Keyspace {
         match self {
             Keyspace::Present(keyspace) => keyspace.range::<&[u8]>(range),
             Keyspace::Past(keyspace) => keyspace.range::<&[u8]>(range),
+            Keyspace::ReadOnly(keyspace) => keyspace.range::<&[u8]>(range),
         }
     }
 
@@ -46,6 +74,7 @@ impl Keyspace {
         match self {
             Keyspace::Present(keyspace) => keyspace.prefix(prefix),
             Keyspace::Past(keyspace) => keyspace.prefix(prefix),
+            Keyspace::ReadOnly(keyspace) => keyspace.prefix(prefix),
         }
     }
 }
@@ -131,6 +160,7 @@ pub unsafe extern "C" fn holm_contains(keyspace: *const Keyspace, key: *const c_
         Ok(found(match keyspace {
             Keyspace::Present(keyspace) => keyspace.contains_key(key)?,
             Keyspace::Past(keyspace) => keyspace.contains_key(key)?,
+            Keyspace::ReadOnly(keyspace) => keyspace.contains_key(key)?,
         }))
     })
 }
@@ -152,6 +182,7 @@ pub unsafe extern "C" fn holm_count(keyspace: *const Keyspace, count: *mut u64) 
         out.set(match keyspace {
             Keyspace::Present(keyspace) => keyspace.len()?,
             Keyspace::Past(keyspace) => keyspace.len()?,
+            Keyspace::ReadOnly(keyspace) => keyspace.len()?,
         });
         Ok(HOLM_OK)
     })

@@ -1,5 +1,5 @@
 //! Conversions from C to Rust: bytes, texts, handles, and places for results. All checks of pointers are here. Only
-//! this file, `copy` and `growing` dereference pointers, and `stats` for its struct.
+//! this file, `copy` and `growing` dereference pointers, and `stats` for its struct and `many` for its arrays.
 
 use crate::code::Refusal;
 use std::ffi::{CStr, c_char, c_void};

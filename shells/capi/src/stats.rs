@@ -34,9 +34,15 @@ pub struct Stats {
     sweep_records_removed: u64,
     sweep_last_pass_ns: u64,
     sweep_last_pass_work_ns: u64,
+    feeds: u64,
+    feed_epochs: u64,
+    feed_changes: u64,
+    feed_bytes: u64,
+    feeds_lagged: u64,
+    feed_read_ns: u64,
 }
 
-const _: () = assert!(size_of::<Stats>() == 192, "laid out as in the header");
+const _: () = assert!(size_of::<Stats>() == 240, "laid out as in the header");
 
 impl From<holm::Stats> for Stats {
     fn from(stats: holm::Stats) -> Self {
@@ -65,6 +71,12 @@ impl From<holm::Stats> for Stats {
             sweep_records_removed: stats.sweep.records_removed,
             sweep_last_pass_ns: stats.sweep.last_pass_ns,
             sweep_last_pass_work_ns: stats.sweep.last_pass_work_ns,
+            feeds: stats.feeds.open,
+            feed_epochs: stats.feeds.epochs,
+            feed_changes: stats.feeds.changes,
+            feed_bytes: stats.feeds.bytes,
+            feeds_lagged: stats.feeds.lagged,
+            feed_read_ns: stats.feeds.read_ns,
         }
     }
 }
@@ -78,7 +90,10 @@ pub unsafe extern "C" fn holm_read_stats(database: *const Database, stats: *mut 
         // SAFETY: by the header's contract: a place of `size` bytes.
         unsafe { stats.cast::<u8>().write_bytes(0, size) };
         // SAFETY: by the header's contract: an open handle.
-        let found = Stats::from(unsafe { raw::handle(database, "the database")? }.0.stats());
+        let found = Stats::from(match unsafe { raw::handle(database, "the database")? } {
+            Database::Writable(database) => database.stats(),
+            Database::ReadOnly(database) => database.stats(),
+        });
         let known = size.min(size_of::<Stats>());
         // SAFETY: a place of `size` bytes, and the copy is at most as long as it and as the struct.
         unsafe { stats.cast::<u8>().copy_from_nonoverlapping((&raw const found).cast(), known) };

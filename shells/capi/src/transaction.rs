@@ -57,7 +57,7 @@ pub unsafe extern "C" fn holm_transaction_begin(
         // SAFETY: by the header's contract: a place for a handle, and an open handle.
         let (mut out, database) =
             unsafe { (Out::for_handle(transaction, "the transaction")?, raw::handle(database, "the database")?) };
-        out.give(Transaction(State::of(Held::Owned(Rc::new(database.0.begin())))));
+        out.give(Transaction(State::of(Held::Owned(Rc::new(database.writable()?.begin())))));
         Ok(HOLM_OK)
     })
 }
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn holm_transact(database: *const Database, work: Work, co
         // SAFETY: by the header's contract: an open handle.
         let database = unsafe { raw::handle(database, "the database")? };
         let work = work.ok_or_else(|| Refusal::invalid("the function is NULL"))?;
-        let done = database.0.transact(|transaction| {
+        let done = database.writable()?.transact(|transaction| {
             let mut lent = Transaction(State::of(Held::Lent(transaction)));
             // SAFETY: by the header's contract a function for this type, which returns, and keeps no handle.
             let code = unsafe { work(&raw mut lent, context) };

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 _Static_assert(sizeof(holm_options) == 64, "options are laid out as the library has them");
-_Static_assert(sizeof(holm_stats) == 192, "numbers are laid out as the library has them");
+_Static_assert(sizeof(holm_stats) == 240, "numbers are laid out as the library has them");
 
 static void opening(const char *folder, const char *beside) {
     static int place;

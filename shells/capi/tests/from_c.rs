@@ -136,13 +136,16 @@ fn a_prefix_may_have_spaces() {
 }
 
 /// Each program of the tests, its folders, and what it prints.
-const PROGRAMS: [(&str, &[&str], &str); 7] = [
+const PROGRAMS: [(&str, &[&str], &str); 10] = [
     ("tests/doors.c", &["one.holm", "two.holm"], "every door\n"),
     ("tests/atomics.c", &["one.holm"], "every atom\n"),
     ("tests/transactions.c", &["one.holm", "two.holm"], "every transaction\n"),
     ("tests/snapshots.c", &["one.holm", "two.holm"], "every snapshot\n"),
     ("tests/marks.c", &["one.holm", "two.holm"], "every mark\n"),
     ("tests/expiry.c", &["one.holm", "two.holm"], "every expiry\n"),
+    ("tests/feeds.c", &["one.holm", "two.holm"], "every feed\n"),
+    ("tests/reading.c", &["one.holm"], "every answer\n"),
+    ("tests/lists.c", &["one.holm"], "every list\n"),
     ("tests/backups.c", &["one.holm", "two.holm", "three.holm", "four.holm", "stream"], "every backup\n"),
 ];
 
