@@ -35,7 +35,7 @@ impl<D: Design> Tree for TreeSet<Recorded, D, Words> {
     }
 
     fn try_get_at(&self, root: &TreeRoot, generation: u64, key: u64) -> Option<Lookup> {
-        TreeSet::try_get_at(self, root, generation, key)
+        TreeSet::try_get_at(self, root, generation, key).map(|found| found.lookup)
     }
 
     fn nodes(&self, root: &TreeRoot) -> Vec<u32> {

@@ -65,7 +65,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         into: &mut LeafCopy,
     ) -> Option<()> {
         let still = || at.leaf_parent.locks().of(&descriptor.latch, number).validate(version);
-        into.leaf_version = LeafVersion::default();
+        (into.leaf_version, into.from_pre_image) = (LeafVersion::default(), false);
         into.pairs.begin(D::Leaf::CAPACITY);
         self.leaf_pairs(leaf, &descriptor.volatile, &mut into.pairs);
         (into.skip, into.stamp) = (leaf.skip(), self.stamp(leaf, &descriptor.volatile));

@@ -119,6 +119,15 @@ pub struct Lookup {
     pub stamp: Epoch,
 }
 
+/// The answer of an open snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LookupAt {
+    /// The answer, and the version at which the leaf has it.
+    pub lookup: Lookup,
+    /// Whether a pre-image gave the answer: the leaf has changed since the snapshot began.
+    pub from_pre_image: bool,
+}
+
 /// Which leaf a descent looks for.
 pub enum SeekTarget<'a, K: Keys> {
     /// The leaf whose range holds the search key.
@@ -140,6 +149,8 @@ pub struct LeafCopy {
     pub leaf_version: LeafVersion,
     /// The epoch of the leaf's last change, as in [`Lookup`].
     pub stamp: Epoch,
+    /// As in [`LookupAt`].
+    pub from_pre_image: bool,
 }
 
 /// A cursor: the copy of one leaf, and where the scan continues.
@@ -304,7 +315,7 @@ pub trait Index<K: Keys>: Send + Sync {
     fn snapshot_bytes(&self) -> (u64, u64);
     /// Looks a key up in an open snapshot. The record of a payload that the leaf no longer has is kept while the
     /// snapshot is open; the reader validates as after [`Index::get`] all the same.
-    fn get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> Lookup;
+    fn get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> LookupAt;
     /// Copies a leaf as it was for an open snapshot. Otherwise as [`Index::copy_leaf`].
     fn copy_leaf_at(&self, root: &TreeRoot, generation: u64, target: SeekTarget<'_, K>, cursor: &mut LeafCursor<K>);
     /// Copies a leaf into `cursor`, whose buffers are reused. `wanted` is the number of pairs that a scan wants: while

@@ -1,8 +1,7 @@
 //! Reads of open snapshots: a pre-image in place of the leaf, where the leaf has changed since.
 
 use crate::design::Design;
-use crate::index::LeafCursor;
-use crate::index::{Lookup, SeekTarget, TreeRoot};
+use crate::index::{LeafCursor, Lookup, LookupAt, SeekTarget, TreeRoot};
 use crate::inner::Inner as _;
 use crate::keys::Keys;
 use crate::leaf::Leaf as _;
@@ -11,7 +10,12 @@ use holm_medium::Medium;
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Attempts [`Index::get_at`](crate::Index::get_at) once without waiting; `None` if a writer is changing the leaf.
-    pub fn try_get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> Option<Lookup> {
+    pub fn try_get_at(
+        &self,
+        root: &TreeRoot,
+        generation: u64,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<LookupAt> {
         let at = self.inner.seek::<K>(root, search_key)?;
         let leaf = self.leaf(at.leaf)?;
         let descriptor = self.descriptors.get(at.leaf)?;
@@ -21,12 +25,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             return None;
         }
         // After the version: a writer that changes the leaf later makes its pre-image under another version.
-        let payload = match self.pre_images.at(at.leaf, generation) {
+        let pre_image = self.pre_images.at(at.leaf, generation);
+        let payload = match &pre_image {
             Some(pre_image) => pre_image.get(&self.keys, search_key),
             None => leaf.get(self.context(&descriptor.volatile), search_key),
         };
         let stamp = self.stamp(leaf, &descriptor.volatile);
-        latch.validate(version).then_some(Lookup { payload, leaf_version: at.leaf_version(at.leaf, version), stamp })
+        let lookup = Lookup { payload, leaf_version: at.leaf_version(at.leaf, version), stamp };
+        latch.validate(version).then_some(LookupAt { lookup, from_pre_image: pre_image.is_some() })
     }
 
     /// Attempts [`Index::copy_leaf_at`](crate::Index::copy_leaf_at) once; `None` as above.
@@ -60,7 +66,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         };
         current.pairs.begin(contents.pairs.len());
         contents.pairs.iter().filter(|slot| is_own(**slot)).for_each(|slot| current.pairs.push(*slot));
-        (current.skip, current.stamp) = (contents.skip, contents.stamp);
+        (current.skip, current.stamp, current.from_pre_image) = (contents.skip, contents.stamp, true);
         current.pairs.sort(&self.keys, self.inner.search, contents.skip);
         Some(())
     }

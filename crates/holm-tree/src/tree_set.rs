@@ -12,7 +12,7 @@ use crate::conditional::{Conditional, Seen};
 use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design};
 use crate::get_group::GROUP;
-use crate::index::{Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
+use crate::index::{Index, LeafCopy, LeafCursor, LeafVersion, Lookup, LookupAt, Rebuilt, SeekTarget, TreeRoot};
 use crate::inner::{FreshNode, Inner, NodeContents, NodeHeader, Placement as _};
 use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
@@ -514,14 +514,14 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         self.pre_images.bytes()
     }
 
-    fn get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> Lookup {
+    fn get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> LookupAt {
         let mut turn = 0;
         loop {
             if let Some(lookup) = self.try_get_at(root, generation, search_key) {
                 return lookup;
             }
             if root.is_freed() {
-                return Lookup::default();
+                return LookupAt::default();
             }
             back_off(&mut turn);
         }

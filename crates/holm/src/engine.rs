@@ -225,7 +225,7 @@ impl LeafSource for Reader {
     ) {
         match self {
             Reader::Snapshot(snapshot) => {
-                snapshot.copy_leaf(root, target, cursor);
+                snapshot.generation().copy_leaf(root, target, wanted, cursor);
                 // The snapshot itself has waited.
                 cursor.forget_stamp();
             }

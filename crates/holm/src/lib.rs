@@ -160,6 +160,7 @@ mod error;
 mod expiring;
 mod expiry;
 mod feed;
+mod generation;
 mod intent;
 mod iter;
 mod keys;

@@ -1,112 +1,22 @@
 //! Snapshots: the database as it was at one instant, for as long as a handle lives.
 //!
-//! A snapshot is a generation number in the word that writers compare. Writers that come later keep what they change in
-//! memory, and the records that give way are not reused: see `holm_tree`'s `pre_images.rs`.
+//! A snapshot is an open generation, the keyspaces at its instant, and the time of the day then.
 
 use crate::engine::{Engine, Reader};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expiry::{Deadline, Expiry, Millis, ReadView};
+use crate::generation::OpenGeneration;
 use crate::iter::Iter;
-use crate::keys::{Records, SearchKey};
 use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::mark::{self, MARK};
-use crate::record::{self, Copied, NoRecord};
+use crate::record::{self, Copied};
 use crate::slice::Slice;
-use crate::store::{Store, WritableStore};
-use holm_medium::{Epoch, Image};
-use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
-use std::collections::BTreeMap;
+use crate::store::Store;
+use holm_medium::Image;
 use std::ops::RangeBounds;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
-
-/// The bytes that open snapshots may keep together, unless the caller chooses.
-pub(crate) const DEFAULT_SNAPSHOT_BYTES: u64 = 1 << 30;
-
-/// The open snapshots of a store.
-pub(crate) struct Snapshots {
-    /// By generation.
-    open: Mutex<BTreeMap<u64, Arc<Generation>>>,
-    /// The most bytes that all of them keep.
-    pub(crate) limit: u64,
-}
-
-impl Snapshots {
-    pub(crate) fn limited_to(limit: u64) -> Self {
-        Snapshots { open: Mutex::default(), limit }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Generation>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the number of open snapshots, and the age of the oldest.
-    pub(crate) fn ages(&self) -> (u64, Duration) {
-        let open = self.lock();
-        (open.len() as u64, open.values().next().map_or(Duration::ZERO, |oldest| oldest.begun.elapsed()))
-    }
-}
-
-/// An open snapshot, as the store knows it.
-struct Generation {
-    number: u64,
-    epoch: Epoch,
-    begun: Instant,
-    /// Set before anything that the snapshot needs is freed.
-    ended: AtomicBool,
-}
-
-impl WritableStore {
-    fn begin_generation(&self) -> Result<Arc<Generation>> {
-        Ok(self.add_generation(self.index.begin_snapshot()?))
-    }
-
-    /// The same at the end of an epoch, whose changes it has and no others.
-    fn begin_generation_between_epochs(&self) -> Result<Arc<Generation>> {
-        Ok(self.add_generation(self.index.begin_snapshot_between_epochs()?))
-    }
-
-    fn add_generation(&self, (number, epoch): (u64, Epoch)) -> Arc<Generation> {
-        let generation = Generation { number, epoch, begun: Instant::now(), ended: AtomicBool::new(false) };
-        let generation = Arc::new(generation);
-        self.snapshots.lock().insert(number, generation.clone());
-        generation
-    }
-
-    /// Ends a generation, and frees what no other one needs.
-    fn end_generation(&self, generation: &Generation) {
-        if self.snapshots.lock().remove(&generation.number).is_none() {
-            return;
-        }
-        generation.ended.store(true, Ordering::SeqCst);
-        // Each of these gave way in this epoch or in an earlier one, so its grace period is over when this epoch's is.
-        let epoch = self.clock().active();
-        for payload in self.index.close_snapshot(generation.number) {
-            let (offset, words) = record::extent(payload);
-            self.storage.space().retire_record(epoch, offset, words);
-        }
-    }
-
-    /// Ends the oldest snapshots while all of them together keep more than the limit.
-    pub(crate) fn limit_snapshots(&self) {
-        loop {
-            let (pre_images, records) = self.index.snapshot_bytes();
-            if pre_images + records <= self.snapshots.limit {
-                return;
-            }
-            let oldest = self.snapshots.lock().values().next().cloned();
-            let Some(oldest) = oldest else { return };
-            log::warn!(
-                "holm: {}: open snapshots keep {} bytes: the oldest ends",
-                self.path.display(),
-                pre_images + records
-            );
-            self.end_generation(&oldest);
-        }
-    }
-}
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 /// The database as it was at one instant: [`Database::snapshot`](crate::Database::snapshot).
 ///
@@ -138,8 +48,7 @@ impl WritableStore {
 pub struct Snapshot(Arc<Inner>);
 
 struct Inner {
-    engine: Arc<Engine>,
-    generation: Arc<Generation>,
+    generation: OpenGeneration,
     /// The time of the snapshot, by which keys have expired.
     now: Millis,
     /// The keyspaces at its instant, in the order of their names.
@@ -155,20 +64,13 @@ impl RecentSnapshot {
     /// one takes a snapshot for all.
     pub(crate) fn within(&self, engine: &Arc<Engine>, age: Duration) -> Result<Snapshot> {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fit =
-            |snapshot: &Snapshot| snapshot.check_not_ended().is_ok() && snapshot.0.generation.begun.elapsed() <= age;
+        let is_fit = |snapshot: &Snapshot| snapshot.check_not_ended().is_ok() && snapshot.0.generation.age() <= age;
         if let Some(snapshot) = recent.upgrade().map(Snapshot).filter(is_fit) {
             return Ok(snapshot);
         }
         let snapshot = Snapshot::of(engine)?;
         *recent = Arc::downgrade(&snapshot.0);
         Ok(snapshot)
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.engine.store.end_generation(&self.generation);
     }
 }
 
@@ -185,21 +87,21 @@ impl Snapshot {
 
     /// Takes a snapshot, and calls `beside` with its keyspaces. None is created or dropped in between.
     pub(crate) fn of_and<T>(engine: &Arc<Engine>, beside: impl FnOnce(&[Arc<KeyspaceTree>]) -> T) -> Result<(Self, T)> {
-        let take = |trees: Vec<_>| (beside(&trees), engine.store.begin_generation(), trees);
+        let take = |trees: Vec<_>| (beside(&trees), OpenGeneration::begin(engine), trees);
         let (beside, generation, trees) = engine.catalog.with_trees(take);
-        let snapshot = Snapshot::new(engine, generation?, trees);
+        let snapshot = Snapshot::new(generation?, trees);
         engine.store.wait_stable(snapshot.epoch())?;
         Ok((snapshot, beside))
     }
 
-    fn new(engine: &Arc<Engine>, generation: Arc<Generation>, trees: Vec<Arc<KeyspaceTree>>) -> Self {
+    fn new(generation: OpenGeneration, trees: Vec<Arc<KeyspaceTree>>) -> Self {
         // After the generation has begun: whatever a sweep has removed by then had expired by this time.
-        let now = engine.store.wall_clock.now();
-        Snapshot(Arc::new(Inner { engine: engine.clone(), generation, now, trees }))
+        let now = generation.store().wall_clock.now();
+        Snapshot(Arc::new(Inner { generation, now, trees }))
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.0.engine
+        self.generation().engine()
     }
 
     /// The keyspaces at its instant, in the order of their names.
@@ -210,11 +112,15 @@ impl Snapshot {
     /// Takes a snapshot at the end of an epoch, once that is durable: it has everything of [`Snapshot::epoch`] and
     /// nothing of the next epoch. `trees` are the keyspaces, and none is created or dropped meanwhile.
     pub(crate) fn between_epochs(engine: &Arc<Engine>, trees: Vec<Arc<KeyspaceTree>>) -> Result<Self> {
-        Ok(Snapshot::new(engine, engine.store.begin_generation_between_epochs()?, trees))
+        Ok(Snapshot::new(OpenGeneration::begin_between_epochs(engine)?, trees))
+    }
+
+    pub(crate) fn generation(&self) -> &OpenGeneration {
+        &self.0.generation
     }
 
     pub(crate) fn store(&self) -> &Store {
-        &self.0.engine.store
+        self.generation().store()
     }
 
     /// Returns what the snapshot sees of a keyspace's records.
@@ -223,16 +129,12 @@ impl Snapshot {
     }
 
     pub(crate) fn check_not_ended(&self) -> Result<()> {
-        if self.0.generation.ended.load(Ordering::SeqCst) { Err(Error::Ended) } else { Ok(()) }
-    }
-
-    pub(crate) fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, Records>, cursor: &mut LeafCursor<Records>) {
-        self.store().index.copy_leaf_at(root, self.0.generation.number, target, cursor);
+        self.generation().check_not_ended()
     }
 
     /// Returns the epoch in which the snapshot was taken. Everything in it is durable once this epoch is.
     pub fn epoch(&self) -> u64 {
-        self.0.generation.epoch
+        self.generation().epoch()
     }
 
     /// Returns the mark as it was: see [`Database::mark`](crate::Database::mark).
@@ -250,7 +152,7 @@ impl Snapshot {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn mark(&self) -> Result<Option<u64>> {
-        let value = self.get(self.0.engine.catalog.own(), MARK, record::copy_value)?;
+        let value = self.get(self.engine().catalog.own(), MARK, record::copy_value)?;
         value.map(|value| mark::decode(self.store(), &value)).transpose()
     }
 
@@ -260,19 +162,7 @@ impl Snapshot {
         key: &[u8],
         copy: impl Fn(&Image, u64, ReadView) -> Copied<T>,
     ) -> Result<Option<T>> {
-        let (store, key) = (self.store(), SearchKey::new(key));
-        let view = self.view(tree);
-        loop {
-            let lookup = store.index.get_at(&tree.root, self.0.generation.number, key);
-            let copy = |payload| copy(store.storage.image(), payload, view).map_err(|NoRecord| payload);
-            let version = lookup.payload.map(|_| lookup.leaf_version);
-            let copied = store.copied(tree, version, || lookup.payload.map_or(Ok(None), copy));
-            // First of all: the record of a snapshot that has ended may belong to another key by now.
-            self.check_not_ended()?;
-            if let Some(value) = copied? {
-                return value.map_err(|payload| store.no_record(payload));
-            }
-        }
+        Ok(self.generation().get((tree, key, self.view(tree)), copy)?.value)
     }
 
     /// Returns a keyspace as it was; `None` if it did not exist.

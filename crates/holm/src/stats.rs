@@ -318,7 +318,7 @@ impl EpochStats {
 
 impl SnapshotStats {
     fn of(store: &Store) -> Self {
-        let ((open, oldest), (memory_bytes, record_bytes)) = (store.snapshots.ages(), store.index.snapshot_bytes());
+        let ((open, oldest), (memory_bytes, record_bytes)) = (store.generations.ages(), store.index.snapshot_bytes());
         SnapshotStats { open, oldest_ns: oldest.as_nanos() as u64, memory_bytes, record_bytes }
     }
 }

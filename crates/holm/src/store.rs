@@ -4,8 +4,8 @@
 //! so a write path over it does not compile.
 
 use crate::durability::Durability;
+use crate::generation::{DEFAULT_SNAPSHOT_BYTES, Generations};
 use crate::keys::Records;
-use crate::snapshot::{DEFAULT_SNAPSHOT_BYTES, Snapshots};
 use crate::wall_clock::{TimeSource, WallClock};
 use holm_medium::vfs::Vfs;
 use holm_medium::{Clock, Medium, Persistence, StorageOps, Writer};
@@ -24,7 +24,7 @@ pub(crate) struct Store {
     /// What operations wait for before they return, and in strict mode reads too.
     pub(crate) durability: Durability,
     pub(crate) persistence: Persistence,
-    pub(crate) snapshots: Snapshots,
+    pub(crate) generations: Generations,
     /// The time by which keys expire.
     pub(crate) wall_clock: WallClock,
     /// `None` over a medium without files.
@@ -81,7 +81,7 @@ impl WritableStore {
             keys,
             path: path.into(),
             durability: Durability::OnSync,
-            snapshots: Snapshots::limited_to(DEFAULT_SNAPSHOT_BYTES),
+            generations: Generations::limited_to(DEFAULT_SNAPSHOT_BYTES),
             files: None,
             wall_clock: WallClock::default(),
             persistence: if design.capabilities.per_epoch { Persistence::PerEpoch } else { Persistence::PerOperation },
@@ -101,7 +101,7 @@ impl WritableStore {
 
     /// Sets how many bytes open snapshots may keep.
     pub(crate) fn limit_snapshots_to(&mut self, bytes: u64) {
-        self.0.snapshots.limit = bytes;
+        self.0.generations.limit = bytes;
     }
 
     /// Sets where the time of the day comes from.

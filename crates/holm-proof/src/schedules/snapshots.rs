@@ -58,8 +58,8 @@ fn both(bare: &Bare, generation: u64, bug: Bug) -> [u64; 2] {
     [LOW, HIGH].map(|key| {
         let lookup = match bug {
             Bug::ReadsTheLatest => tree_set.get(root, key),
-            Bug::LaterGeneration => tree_set.get_at(root, generation + 1, key),
-            Bug::None | Bug::ReadsAfterClose | Bug::BatchWithoutHold => tree_set.get_at(root, generation, key),
+            Bug::LaterGeneration => tree_set.get_at(root, generation + 1, key).lookup,
+            Bug::None | Bug::ReadsAfterClose | Bug::BatchWithoutHold => tree_set.get_at(root, generation, key).lookup,
         };
         lookup.payload.expect("both are there")
     })

@@ -178,7 +178,7 @@ fn a_snapshot_keeps_what_a_range_removal_takes() {
     assert!(gone.iter().all(|old| old.reuse == Reuse::WithSnapshots));
     assert_eq!((tree.pairs().len(), tree.shape().0), (200, leaves), "no leaf is given up");
     for key in 0..50_000 {
-        let payload = tree.tree_set.get_at(&tree.root, generation, key).payload;
+        let payload = tree.tree_set.get_at(&tree.root, generation, key).lookup.payload;
         assert_eq!(payload, Some(key + 1), "the snapshot has {key}");
     }
     let mut freed = tree.tree_set.close_snapshot(generation);

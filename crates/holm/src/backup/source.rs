@@ -43,7 +43,7 @@ impl LeafSource for Source {
     ) {
         match &self.reader {
             // Keeps the stamp, which says whether the leaf has changed since the base.
-            Reader::Snapshot(snapshot) => snapshot.copy_leaf(root, target, cursor),
+            Reader::Snapshot(snapshot) => snapshot.generation().copy_leaf(root, target, wanted, cursor),
             reader => reader.copy_leaf(root, target, wanted, cursor),
         }
     }

@@ -1,0 +1,191 @@
+//! Generations: the instants that are kept readable, for snapshots and for transactions that read much.
+//!
+//! A generation is a number in the word that writers compare. Writers that come later keep what they change in memory,
+//! and the records that give way are not reused: see `holm_tree`'s `pre_images.rs`.
+
+use crate::engine::{Engine, LeafSource};
+use crate::error::{Error, Result};
+use crate::expiry::ReadView;
+use crate::keys::{Records, SearchKey};
+use crate::keyspace_tree::KeyspaceTree;
+use crate::record::{self, Copied, NoRecord};
+use crate::store::{Store, WritableStore};
+use holm_medium::{Epoch, Image};
+use holm_tree::{LeafCursor, LookupAt, SeekTarget, TreeRoot};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The bytes that open generations may keep together, unless the caller chooses.
+pub(crate) const DEFAULT_SNAPSHOT_BYTES: u64 = 1 << 30;
+
+/// The open generations of a store.
+pub(crate) struct Generations {
+    /// By number.
+    open: Mutex<BTreeMap<u64, Arc<Generation>>>,
+    /// The most bytes that all of them keep.
+    pub(crate) limit: u64,
+}
+
+impl Generations {
+    pub(crate) fn limited_to(limit: u64) -> Self {
+        Generations { open: Mutex::default(), limit }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Generation>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the number of open generations, and the age of the oldest.
+    pub(crate) fn ages(&self) -> (u64, Duration) {
+        let open = self.lock();
+        (open.len() as u64, open.values().next().map_or(Duration::ZERO, |oldest| oldest.begun.elapsed()))
+    }
+}
+
+/// An open generation, as the store knows it.
+struct Generation {
+    number: u64,
+    epoch: Epoch,
+    begun: Instant,
+    /// Set before anything that it needs is freed.
+    ended: AtomicBool,
+}
+
+impl WritableStore {
+    fn add_generation(&self, (number, epoch): (u64, Epoch)) -> Arc<Generation> {
+        let generation = Generation { number, epoch, begun: Instant::now(), ended: AtomicBool::new(false) };
+        let generation = Arc::new(generation);
+        self.generations.lock().insert(number, generation.clone());
+        generation
+    }
+
+    /// Ends a generation, and frees what no other one needs.
+    fn end_generation(&self, generation: &Generation) {
+        if self.generations.lock().remove(&generation.number).is_none() {
+            return;
+        }
+        generation.ended.store(true, Ordering::SeqCst);
+        // Each of these gave way in this epoch or in an earlier one, so its grace period is over when this epoch's is.
+        let epoch = self.clock().active();
+        for payload in self.index.close_snapshot(generation.number) {
+            let (offset, words) = record::extent(payload);
+            self.storage.space().retire_record(epoch, offset, words);
+        }
+    }
+
+    /// Ends the oldest generations while all of them together keep more than the limit.
+    pub(crate) fn limit_snapshots(&self) {
+        loop {
+            let (pre_images, records) = self.index.snapshot_bytes();
+            if pre_images + records <= self.generations.limit {
+                return;
+            }
+            let oldest = self.generations.lock().values().next().cloned();
+            let Some(oldest) = oldest else { return };
+            log::warn!(
+                "holm: {}: open snapshots keep {} bytes: the oldest ends",
+                self.path.display(),
+                pre_images + records
+            );
+            self.end_generation(&oldest);
+        }
+    }
+}
+
+/// A generation that its owner keeps open. Every reader asks for [`OpenGeneration::check_not_ended`] after it has
+/// read.
+pub(crate) struct OpenGeneration {
+    engine: Arc<Engine>,
+    generation: Arc<Generation>,
+}
+
+impl Drop for OpenGeneration {
+    fn drop(&mut self) {
+        self.engine.store.end_generation(&self.generation);
+    }
+}
+
+/// What a key had in a generation.
+pub(crate) struct FoundAt<T> {
+    pub(crate) value: Option<T>,
+    /// Where it was found.
+    pub(crate) at: LookupAt,
+}
+
+impl OpenGeneration {
+    /// Begins a generation. It has all that has taken effect by then, and nothing later.
+    ///
+    /// # Errors
+    /// `Poisoned`, also after a close.
+    pub(crate) fn begin(engine: &Arc<Engine>) -> Result<Self> {
+        let generation = engine.store.add_generation(engine.store.index.begin_snapshot()?);
+        Ok(OpenGeneration { engine: engine.clone(), generation })
+    }
+
+    /// The same at the end of an epoch, whose changes it has and no others.
+    ///
+    /// # Errors
+    /// As [`OpenGeneration::begin`], and those of the epoch's end.
+    pub(crate) fn begin_between_epochs(engine: &Arc<Engine>) -> Result<Self> {
+        let generation = engine.store.add_generation(engine.store.index.begin_snapshot_between_epochs()?);
+        Ok(OpenGeneration { engine: engine.clone(), generation })
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.engine.store
+    }
+
+    /// The epoch in which it began.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.generation.epoch
+    }
+
+    pub(crate) fn age(&self) -> Duration {
+        self.generation.begun.elapsed()
+    }
+
+    /// Refuses what was read if the generation has ended: records that it needed may belong to other keys by now.
+    pub(crate) fn check_not_ended(&self) -> Result<()> {
+        if self.generation.ended.load(Ordering::SeqCst) { Err(Error::Ended) } else { Ok(()) }
+    }
+
+    /// Reads what a key had.
+    ///
+    /// # Errors
+    /// `Ended`, and otherwise those of a get.
+    pub(crate) fn get<T>(
+        &self,
+        (tree, key, view): (&KeyspaceTree, &[u8], ReadView),
+        copy: impl Fn(&Image, u64, ReadView) -> Copied<T>,
+    ) -> Result<FoundAt<T>> {
+        let (store, key) = (self.store(), SearchKey::new(key));
+        loop {
+            let at = store.index.get_at(&tree.root, self.generation.number, key);
+            let copy = |payload| copy(store.storage.image(), payload, view).map_err(|NoRecord| payload);
+            let version = at.lookup.payload.map(|_| at.lookup.leaf_version);
+            let copied = store.copied(tree, version, || at.lookup.payload.map_or(Ok(None), copy));
+            // First of all: the record of a generation that has ended may belong to another key by now.
+            self.check_not_ended()?;
+            if let Some(value) = copied? {
+                let value = value.map_err(|payload| store.no_record(payload))?;
+                return Ok(FoundAt { value, at });
+            }
+        }
+    }
+}
+
+impl LeafSource for OpenGeneration {
+    fn store(&self) -> &Store {
+        OpenGeneration::store(self)
+    }
+
+    fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, Records>, _: usize, cursor: &mut LeafCursor<Records>) {
+        self.store().index.copy_leaf_at(root, self.generation.number, target, cursor);
+    }
+}
