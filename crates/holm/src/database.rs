@@ -293,7 +293,7 @@ impl Database {
     }
 
     /// Runs a transaction that only reads: everything that the closure reads is of one instant. The closure runs again
-    /// after each conflict, as in [`Database::transact`].
+    /// after each conflict, as in [`Database::transact`]; after some conflicts it reads at a snapshot, which has none.
     ///
     /// # Errors
     /// As [`Database::transact`].

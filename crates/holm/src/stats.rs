@@ -173,7 +173,7 @@ pub struct MemoryStats {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct SnapshotStats {
-    /// The number of open snapshots; clones count once.
+    /// The number of open snapshots; clones count once, and long transactions hold one each.
     pub open: u64,
     /// The age of the oldest, in nanoseconds.
     pub oldest_ns: u64,

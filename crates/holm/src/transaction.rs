@@ -47,6 +47,8 @@ use writes::Writes;
 /// - A get conflicts with a change of the value that it returned. A scan conflicts with any change among the pairs that
 ///   it has read and their neighbours in the same leaf, about seventeen pairs.
 /// - Writes alone never conflict.
+/// - A transaction that has read more than 64 leaves holds a snapshot until it ends, and reads there. Its reads no
+///   longer conflict, nor does a commit without writes.
 /// - Keys, values and 64 bytes for each write come to 64 MiB at most.
 ///
 /// A transaction may move to another thread, but is used by one at a time.
@@ -141,7 +143,7 @@ impl Transaction {
     }
 
     /// Returns the value of a key, or `None` if the key is absent. O(log n), and O(1) more for each leaf that the
-    /// transaction has read before.
+    /// transaction has read before, up to 64 of them.
     ///
     /// # Errors
     /// [`Conflict`](Error::Conflict); [`Invalid`](Error::Invalid) for a keyspace of another database; otherwise as
@@ -168,10 +170,7 @@ impl Transaction {
                 tree.check_not_dropped()?;
                 return Ok(own.visible(view).map(Slice::from));
             }
-            let before = self.store().before(tree, key, view)?;
-            let found = (tree, key, before.value.clone());
-            state.reads.note_point(self.store(), found, (before.leaf, before.stamp))?;
-            Ok(before.value)
+            state.reads.get(&self.engine, (tree, key, view))
         })
     }
 
@@ -410,8 +409,9 @@ impl Transaction {
         }
         let mut in_order = writes.in_order();
         in_order.extend_from_slice(further);
+        reads.leave_snapshot(&engine.store, !in_order.is_empty())?;
         let epoch = if in_order.is_empty() {
-            // It took effect when all that was read last stood together.
+            // It took effect when all that was read last stood together, or at its snapshot.
             drop(alone);
             engine.store.wait_stable(reads.stamp())?;
             reads.stamp()

@@ -3,7 +3,7 @@
 use super::{State, Transaction};
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
 use crate::error::{Error, Result};
-use crate::iter::{circle, goes_on, half_open, successor, take};
+use crate::iter::{circle, goes_on, half_open, successor};
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
@@ -84,8 +84,8 @@ impl<'t> TransactionRange<'t> {
         let store = self.transaction.store();
         let view = state.reads.view(store, &self.tree);
         let bounds = ScanBounds { low: &low, high: high.as_deref(), forward, most: usize::MAX, view };
-        let remainder = take(store, &self.tree, bounds, 0, &mut self.cursor, &mut self.copied)?;
-        state.reads.note_scan(store, self.cursor.leaf_version, self.cursor.stamp)?;
+        let (engine, tree) = (&self.transaction.engine, &*self.tree);
+        let remainder = state.reads.scan(engine, (tree, bounds), &mut self.cursor, &mut self.copied)?;
         let pairs = (0..self.copied.len()).map(|index| self.copied.give(index));
         if forward {
             end.pairs.extend(pairs);

@@ -3,16 +3,26 @@
 //! All that a transaction has read is of one instant, whether it commits or not. After each read every noted leaf
 //! is validated. A leaf that has changed is read again: the gets that it answered must have the same values as before.
 //! So gets conflict by key. Scans conflict by leaf, about seventeen pairs, because they depend on the gaps, too.
+//!
+//! A transaction that has read many leaves goes on at a snapshot, and its reads validate nothing more: see
+//! `at_snapshot`. A commit that writes validates all that was read, once.
+
+mod at_snapshot;
 
 use crate::commit::Dependencies;
+use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::expiry::{Millis, ReadView};
+use crate::generation::OpenGeneration;
+use crate::iter::take;
+use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
 use crate::store::Store;
 use crate::transaction::turnstile::Alone;
 use holm_medium::Epoch;
-use holm_tree::LeafVersion;
+use holm_tree::{LeafCursor, LeafVersion};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +32,10 @@ const MOST_ROUNDS: usize = 8;
 
 /// From this many leaves on, they are found by a map.
 const FEW_LEAVES: usize = 16;
+
+/// A transaction that has read more leaves than this goes on at a snapshot. All validations up to here together take
+/// about as long as reading these leaves.
+const MOST_LEAVES: usize = 64;
 
 /// Buffers of more bytes are not kept for another transaction.
 const MOST_KEPT: usize = 64 << 10;
@@ -60,9 +74,18 @@ pub(super) struct Reads {
     stamp: Epoch,
     /// The time of the transaction, once it has met a keyspace with expiry.
     now: Option<Millis>,
+    /// The snapshot at which it reads, once it has read many leaves.
+    snapshot: Option<OpenGeneration>,
+    /// It writes nothing, so what it reads at its snapshot need not be noted.
+    read_only: bool,
 }
 
 impl Reads {
+    /// States that the transaction will write nothing.
+    pub(super) fn are_all(&mut self) {
+        self.read_only = true;
+    }
+
     /// Forgets everything and keeps the buffers. Returns whether they are worth keeping.
     pub(super) fn clear(&mut self) -> bool {
         self.versions.clear();
@@ -71,8 +94,9 @@ impl Reads {
         self.keys.clear();
         self.trees.clear();
         self.by_number.clear();
-        (self.stamp, self.now) = (0, None);
-        self.keys.capacity() + self.points.capacity() * size_of::<Point>() + self.by_number.capacity() * 16 < MOST_KEPT
+        (self.stamp, self.now, self.snapshot, self.read_only) = (0, None, None, false);
+        let leaves = self.versions.capacity() * size_of::<LeafVersion>() + self.by_number.capacity() * 16;
+        self.keys.capacity() + self.points.capacity() * size_of::<Point>() + leaves < MOST_KEPT
     }
 
     /// The epoch that must be durable for what was read to be.
@@ -91,14 +115,53 @@ impl Reads {
         if self.now.is_some_and(|now| store.wall_clock.was_swept_after(now)) { Err(Error::Conflict) } else { Ok(()) }
     }
 
-    /// Notes the answer of a get, and makes sure that all that was read stands together.
-    pub(super) fn note_point(
+    /// Reads a key's value, which belongs together with all that was read before.
+    ///
+    /// # Errors
+    /// `Conflict`; those of a get.
+    #[inline]
+    pub(super) fn get(
         &mut self,
-        store: &Store,
-        (tree, key, found): (&Arc<KeyspaceTree>, &[u8], Option<Slice>),
-        (version, stamp): (LeafVersion, Epoch),
-    ) -> Result<()> {
-        let leaf = self.enter(version, stamp)?;
+        engine: &Arc<Engine>,
+        (tree, key, view): (&Arc<KeyspaceTree>, &[u8], ReadView),
+    ) -> Result<Option<Slice>> {
+        if self.snapshot.is_some() {
+            return self.get_at_snapshot((tree, key, view));
+        }
+        let before = engine.store.before(tree, key, view)?;
+        self.stamp = self.stamp.max(before.stamp);
+        let leaf = self.enter(before.leaf, false)?;
+        self.note_point((tree, key, before.value.clone()), leaf);
+        self.stand_together(engine, leaf)?;
+        Ok(before.value)
+    }
+
+    /// Copies pairs of the leaf at a scan's near bound, which belong together with all that was read before. Returns
+    /// what remains of that leaf.
+    ///
+    /// # Errors
+    /// As [`Reads::get`].
+    pub(super) fn scan(
+        &mut self,
+        engine: &Arc<Engine>,
+        (tree, bounds): (&KeyspaceTree, ScanBounds<'_>),
+        cursor: &mut LeafCursor<Records>,
+        copied: &mut CopiedPairs,
+    ) -> Result<Remainder> {
+        if self.snapshot.is_some() {
+            return self.scan_at_snapshot((tree, bounds), cursor, copied);
+        }
+        let store: &Store = &engine.store;
+        let remainder = take(store, tree, bounds, 0, cursor, copied)?;
+        self.stamp = self.stamp.max(cursor.stamp);
+        let leaf = self.enter(cursor.leaf_version, false)?;
+        self.states[leaf].scanned = true;
+        self.stand_together(engine, leaf)?;
+        Ok(remainder)
+    }
+
+    /// Notes the answer of a get.
+    fn note_point(&mut self, (tree, key, found): (&Arc<KeyspaceTree>, &[u8], Option<Slice>), leaf: usize) {
         let tree = self.trees.iter().position(|known| Arc::ptr_eq(known, tree)).unwrap_or_else(|| {
             self.trees.push(tree.clone());
             self.trees.len() - 1
@@ -106,14 +169,6 @@ impl Reads {
         let start = self.keys.len();
         self.keys.extend_from_slice(key);
         self.points.push(Point { tree, key: start..self.keys.len(), found, leaf });
-        self.stand_together(store, leaf)
-    }
-
-    /// Notes a leaf that a scan has copied, as [`Reads::note_point`] does.
-    pub(super) fn note_scan(&mut self, store: &Store, version: LeafVersion, stamp: Epoch) -> Result<()> {
-        let leaf = self.enter(version, stamp)?;
-        self.states[leaf].scanned = true;
-        self.stand_together(store, leaf)
     }
 
     fn find(&self, number: u32) -> Option<usize> {
@@ -123,17 +178,17 @@ impl Reads {
         self.versions.iter().rposition(|version| version.leaf() == number)
     }
 
-    /// Returns the index of a leaf at a version. If it was noted at another version, that one becomes stale.
-    fn enter(&mut self, version: LeafVersion, stamp: Epoch) -> Result<usize> {
-        self.stamp = self.stamp.max(stamp);
+    /// Returns the index of a leaf at a version, at which its answer is `stale` or not. If it was noted otherwise, that
+    /// becomes stale.
+    fn enter(&mut self, version: LeafVersion, stale: bool) -> Result<usize> {
         if let Some(at) = self.find(version.leaf()) {
-            if self.versions[at] == version && !self.states[at].stale {
+            if self.versions[at] == version && self.states[at].stale == stale {
                 return Ok(at);
             }
             self.outdate(at)?;
         }
         self.versions.push(version);
-        self.states.push(LeafState::default());
+        self.states.push(LeafState { scanned: false, stale });
         let at = self.versions.len() - 1;
         if at == FEW_LEAVES {
             self.index_leaves();
@@ -148,8 +203,9 @@ impl Reads {
         self.by_number.extend(self.versions.iter().enumerate().map(|(at, version)| (version.leaf(), at)));
     }
 
+    /// Notes that a leaf has changed. At a snapshot that is no conflict yet: the transaction may write nothing.
     fn outdate(&mut self, at: usize) -> Result<()> {
-        if self.states[at].scanned {
+        if self.states[at].scanned && self.snapshot.is_none() {
             return Err(Error::Conflict);
         }
         self.states[at].stale = true;
@@ -162,7 +218,11 @@ impl Reads {
     /// # Errors
     /// `Conflict`; those of a get.
     #[inline]
-    fn stand_together(&mut self, store: &Store, read: usize) -> Result<()> {
+    fn stand_together(&mut self, engine: &Arc<Engine>, read: usize) -> Result<()> {
+        if self.versions.len() > MOST_LEAVES {
+            return self.go_on_at_snapshot(engine);
+        }
+        let store: &Store = &engine.store;
         self.check_not_swept(store)?;
         // The leaf was validated when it was read. If the others are unchanged after that, all stood together then.
         let stands = |at: usize| !self.states[at].stale && (at == read || store.index.validate(self.versions[at]));
@@ -173,7 +233,7 @@ impl Reads {
     fn stand_again(&mut self, store: &Store) -> Result<()> {
         for _ in 0..MOST_ROUNDS {
             for at in 0..self.versions.len() {
-                if !self.states[at].stale && !store.index.validate(self.versions[at]) {
+                if self.states[at].stale || !store.index.validate(self.versions[at]) {
                     self.outdate(at)?;
                 }
             }
@@ -185,11 +245,13 @@ impl Reads {
         Err(Error::Conflict)
     }
 
-    /// Reads once more what stale leaves answered, and forgets these leaves.
+    /// Reads once more what stale leaves answered, and forgets these leaves. To read one point may make another leaf
+    /// stale; that one waits for the next round.
     fn read_again(&mut self, store: &Store) -> Result<()> {
-        // To read one point may make another leaf stale, so this takes several turns.
-        for _ in 0..=self.points.len() {
-            let Some(at) = self.points.iter().position(|point| self.states[point.leaf].stale) else { break };
+        for at in 0..self.points.len() {
+            if !self.states[self.points[at].leaf].stale {
+                continue;
+            }
             let tree = self.trees[self.points[at].tree].clone();
             let view = self.view(store, &tree);
             let Point { key, found, .. } = &self.points[at];
@@ -197,7 +259,8 @@ impl Reads {
             if before.value != *found {
                 return Err(Error::Conflict);
             }
-            self.points[at].leaf = self.enter(before.leaf, before.stamp)?;
+            self.stamp = self.stamp.max(before.stamp);
+            self.points[at].leaf = self.enter(before.leaf, false)?;
         }
         self.forget_stale();
         Ok(())

@@ -14,6 +14,9 @@ use std::time::Duration;
 /// After this many conflicts a transaction goes alone.
 const PATIENCE: u32 = 8;
 
+/// After this many conflicts a transaction that only reads does so at a snapshot, from its first read on.
+const SNAPSHOT_FROM: u32 = 4;
+
 /// After this many attempts it gives up: something conflicts with it that does not end.
 const MOST_ATTEMPTS: u32 = 1_000;
 
@@ -59,15 +62,16 @@ fn pause(attempt: u32) {
     std::thread::sleep(most.mul_f64(f64::from(share) / f64::from(u32::MAX)));
 }
 
-/// Makes attempts until one has an answer, with pauses in between. After some conflicts an attempt goes alone.
+/// Makes attempts until one has an answer, with pauses in between; they are numbered from 0 on. After some conflicts an
+/// attempt goes alone.
 fn retried<'e, T, E: From<Error>>(
     engine: &'e Arc<Engine>,
-    mut attempt: impl FnMut(Option<Alone<'e>>) -> Result<Option<T>, E>,
+    mut attempt: impl FnMut(u32, Option<Alone<'e>>) -> Result<Option<T>, E>,
 ) -> Result<T, E> {
     let _inside = Inside::enter(engine)?;
     for number in 0..MOST_ATTEMPTS {
         let alone = (number >= PATIENCE).then(|| engine.turnstile.go_alone());
-        if let Some(answer) = attempt(alone)? {
+        if let Some(answer) = attempt(number, alone)? {
             return Ok(answer);
         }
         pause(number);
@@ -80,7 +84,7 @@ pub(crate) fn transact<T, E: From<Error>>(
     engine: &Arc<Engine>,
     mut run: impl FnMut(&Transaction) -> Result<T, E>,
 ) -> Result<T, E> {
-    retried(engine, |alone| {
+    retried(engine, |_, alone| {
         let transaction = Transaction::new(engine.clone());
         let answer = run(&transaction);
         // Whatever the closure has made of the conflict.
@@ -104,8 +108,8 @@ pub(crate) fn read<T, E: From<Error>>(
     engine: &Arc<Engine>,
     mut run: impl FnMut(&ReadTransaction) -> Result<T, E>,
 ) -> Result<T, E> {
-    retried(engine, |alone| {
-        let transaction = ReadTransaction(Transaction::new(engine.clone()));
+    retried(engine, |number, alone| {
+        let transaction = ReadTransaction::begin(engine, number >= SNAPSHOT_FROM)?;
         let answer = run(&transaction);
         if transaction.0.has_conflicted() {
             return Ok(None);
@@ -131,6 +135,18 @@ pub(crate) fn read<T, E: From<Error>>(
 /// ```
 #[derive(Debug)]
 pub struct ReadTransaction(Transaction);
+
+impl ReadTransaction {
+    fn begin(engine: &Arc<Engine>, at_snapshot: bool) -> Result<Self> {
+        let mut transaction = Transaction::new(engine.clone());
+        let reads = &mut transaction.state.get_mut().reads;
+        reads.are_all();
+        if at_snapshot {
+            reads.go_on_at_snapshot(engine)?;
+        }
+        Ok(ReadTransaction(transaction))
+    }
+}
 
 /// Each method is that of [`Transaction`] with the same name.
 impl ReadTransaction {

@@ -1,7 +1,8 @@
 //! The cases of Hermitage (Kleppmann, 2014) by name, as scripts of two or three transactions on one thread. Each case
 //! is an anomaly that a weaker isolation level would admit; here one of the transactions meets a conflict.
 //!
-//! The rows lie in one leaf, in leaves of their own, and among leaves that have become empty.
+//! The rows lie in one leaf, in leaves of their own, and among leaves that have become empty. In the last layout each
+//! transaction has read a hundred leaves of another keyspace, so it reads the rows at a snapshot of its own.
 
 use crate::tools::{folder, relaxed};
 use holm::{Database, Error, Keyspace, Result, Transaction};
@@ -13,16 +14,21 @@ enum Layout {
     Together,
     Apart,
     AmongEmptyLeaves,
+    AtSnapshots,
 }
 
 /// Keys between two rows; a leaf holds fewer.
 const FILLERS: u8 = 80;
+
+/// Pairs of the other keyspace: a hundred leaves.
+const OTHERS: u32 = 2_800;
 
 /// Two rows: 1 has the value 10, and 2 has the value 20.
 struct Table {
     _folder: TempDir,
     db: Database,
     rows: Keyspace,
+    others: Keyspace,
     layout: Layout,
 }
 
@@ -38,7 +44,12 @@ impl Table {
         let db = relaxed(folder.path());
         let rows = db.keyspace("test").expect("a name");
         let fillers = || (0..6u8).flat_map(|row| (0..FILLERS).map(move |filler| [row, filler]));
-        if layout != Layout::Together {
+        let others = db.keyspace("others").expect("a name");
+        if layout == Layout::AtSnapshots {
+            let batch = (0..OTHERS).fold(db.batch(), |batch, key| batch.insert(&others, key.to_be_bytes(), ""));
+            batch.commit().expect("room");
+        }
+        if matches!(layout, Layout::Apart | Layout::AmongEmptyLeaves) {
             fillers().for_each(|key| rows.insert(key, "filler").expect("room"));
         }
         rows.insert([1], 10u64.to_le_bytes()).expect("room");
@@ -46,11 +57,17 @@ impl Table {
         if layout == Layout::AmongEmptyLeaves {
             fillers().for_each(|key| assert!(rows.remove(key).expect("sound")));
         }
-        Table { _folder: folder, db, rows, layout }
+        Table { _folder: folder, db, rows, others, layout }
     }
 
     fn begin(&self) -> Transaction {
-        self.db.begin()
+        let transaction = self.db.begin();
+        if self.layout == Layout::AtSnapshots {
+            let before = self.db.stats().snapshots.open;
+            assert_eq!(transaction.iter(&self.others).expect("its database").count(), OTHERS as usize);
+            assert_eq!(self.db.stats().snapshots.open, before + 1, "it reads at a snapshot");
+        }
+        transaction
     }
 
     fn get(&self, on: &Transaction, row: u8) -> Result<u64> {
@@ -83,7 +100,7 @@ impl Table {
 }
 
 fn in_each_layout(script: impl Fn(&Table)) {
-    for layout in [Layout::Together, Layout::Apart, Layout::AmongEmptyLeaves] {
+    for layout in [Layout::Together, Layout::Apart, Layout::AmongEmptyLeaves, Layout::AtSnapshots] {
         let table = Table::new(layout);
         script(&table);
         assert_eq!(table.db.check().expect("readable").faults, Vec::<String>::new());
@@ -94,8 +111,14 @@ fn assert_conflict<T: std::fmt::Debug>(result: Result<T>) {
     assert!(matches!(result, Err(Error::Conflict)), "{result:?}");
 }
 
-/// A read conflicts, and the transaction cannot go on after it.
+/// A read conflicts, and the transaction cannot go on after it. At a snapshot the read is of the snapshot's instant,
+/// and the conflict is there once the transaction writes.
 fn assert_ends_in_conflict<T: std::fmt::Debug>(table: &Table, transaction: Transaction, read: Result<T>) {
+    if table.layout == Layout::AtSnapshots {
+        read.expect("of the instant at which the transaction began");
+        table.put(&transaction, 9, 90);
+        return assert_conflict(transaction.commit());
+    }
     assert_conflict(read);
     assert_conflict(table.get(&transaction, 1));
     assert_conflict(transaction.commit());
@@ -162,11 +185,12 @@ fn g1c_circular_information_flow() {
 #[test]
 fn otv_observed_transaction_vanishes() {
     in_each_layout(|table| {
-        let (first, second, third) = (table.begin(), table.begin(), table.begin());
+        let (first, second) = (table.begin(), table.begin());
         table.put(&first, 1, 11);
         table.put(&first, 2, 19);
         table.put(&second, 1, 12);
         first.commit().expect("writes alone do not conflict");
+        let third = table.begin();
         assert_eq!(table.get(&third, 1).expect("no conflict"), 11);
         table.put(&second, 2, 18);
         assert_eq!(table.get(&third, 2).expect("no conflict"), 19);

@@ -33,6 +33,7 @@ mod hands;
 mod hermitage;
 mod histories;
 mod limits;
+mod long_transactions;
 mod marks;
 mod model;
 mod over_designs;
