@@ -32,6 +32,15 @@ const LONG: usize = 16;
 /// The name of the keyspace.
 const NAME: &str = "lists";
 
+/// The name of the keyspace that long transactions read, too. Nobody writes to it.
+const OTHER: &str = "other";
+
+/// Leaves of it that a long transaction reads: more than a transaction reads without a snapshot.
+const MOST_LEAVES: u64 = 70;
+
+/// Pairs of it in a leaf, at most.
+const LEAF: u64 = 56;
+
 /// How many numbers of keys one set of lists occupies.
 const SET: u64 = 1 << 8;
 
@@ -54,6 +63,8 @@ pub struct Board {
     fillers: u8,
     /// The most keys beside lists that a long batch changes; 0: no batch is long.
     long_batch: usize,
+    /// The keyspace that long transactions read, too; `None`: no transaction is long.
+    other: Option<Keyspace>,
     instants: AtomicU64,
     elements: AtomicU64,
 }
@@ -66,13 +77,26 @@ impl Board {
     pub fn new(db: &Database, set: u64, fillers: u8) -> Result<Self> {
         let space = db.keyspace(NAME)?;
         let (instants, elements) = (AtomicU64::new(1), AtomicU64::new(1));
-        Ok(Board { db: db.clone(), space, set, fillers, long_batch: 0, instants, elements })
+        Ok(Board { db: db.clone(), space, set, fillers, long_batch: 0, other: None, instants, elements })
     }
 
     /// The same lists, in which every other step is a batch of up to `most` keys beside lists: so the stores of commits
     /// take a good part of the time.
     pub fn with_long_batches(self, most: usize) -> Self {
         Board { long_batch: most, ..self }
+    }
+
+    /// The same lists, with transactions that read so much in between that they go on at a snapshot.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn with_long_transactions(self) -> Result<Self> {
+        let other = self.db.keyspace(OTHER)?;
+        if other.is_empty()? {
+            let pairs = (0..MOST_LEAVES * LEAF).map(|number| number.to_be_bytes());
+            pairs.fold(self.db.batch(), |batch, key| batch.insert(&other, key, "")).commit()?;
+        }
+        Ok(Board { other: Some(other), ..self })
     }
 
     /// The present instant; no two calls return the same one.

@@ -1,6 +1,6 @@
 //! What transactions and snapshots read of the lists.
 
-use super::{ALL, Board, decode};
+use super::{ALL, Board, LEAF, MOST_LEAVES, decode};
 use crate::cycles::{Lists, Step};
 use holm::{Keyspace, ReadTransaction, Result, Slice, SnapshotKeyspace, Transaction};
 use rand::Rng;
@@ -52,6 +52,16 @@ impl Board {
         let list = on.value(&self.space, self.name(key))?.map_or_else(Vec::new, |value| decode(&value));
         steps.push(Step::Read { key, list: list.clone() });
         Ok(list)
+    }
+
+    /// Now and then, reads many leaves that nobody writes, if transactions are long.
+    pub(super) fn read_many(&self, on: &dyn Reading, random: &mut Pcg64) -> Result<()> {
+        if let Some(other) = self.other.as_ref().filter(|_| random.random_ratio(1, 8)) {
+            for leaf in 0..MOST_LEAVES {
+                on.value(other, (leaf * LEAF).to_be_bytes().to_vec())?;
+            }
+        }
+        Ok(())
     }
 
     /// Scans some lists, from either end; now and then only up to the first one that is there.

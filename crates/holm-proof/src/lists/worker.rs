@@ -134,6 +134,7 @@ impl<'b> Worker<'b> {
     fn script(&mut self, on: &holm::Transaction, own: &mut Lists, steps: &mut Vec<Step>) -> Result<()> {
         let (board, space) = (self.board, &self.board.space);
         for _ in 0..self.random.random_range(1..=5) {
+            board.read_many(on, &mut self.random)?;
             match self.random.random_range(0..8) {
                 0..3 => drop(board.read(on, self.random.random_range(0..ALL), steps)?),
                 3 | 4 => {
@@ -218,6 +219,7 @@ impl<'b> Worker<'b> {
 
     fn look(&mut self, on: &dyn Reading, steps: &mut Vec<Step>) -> Result<()> {
         for _ in 0..self.random.random_range(1..=5) {
+            self.board.read_many(on, &mut self.random)?;
             if self.random.random_ratio(1, 4) {
                 self.board.scan(on, &mut self.random, steps)?;
             } else {

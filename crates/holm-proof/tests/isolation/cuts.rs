@@ -68,7 +68,7 @@ fn cut(disk: &SimDisk, (db, board): (&Database, &Board), mode: Mode, random: &mu
 fn live(mode: Mode, seed: u64) -> (Vec<Transaction>, Vec<Cut>) {
     let disk = SimDisk::new();
     let db = mode.open(&disk);
-    let board = Board::new(&db, 0, FILLERS).expect("sound");
+    let board = Board::new(&db, 0, FILLERS).and_then(Board::with_long_transactions).expect("sound");
     db.sync().expect("sound");
     // The cuts so far, and the steps of all threads.
     let (cuts, steps) = (AtomicU64::new(0), AtomicU64::new(0));

@@ -19,9 +19,11 @@ struct Kind {
     histories: u64,
     /// Transactions of each thread.
     steps: usize,
+    /// Whether some transactions read so much that they go on at a snapshot.
+    at_snapshots: bool,
 }
 
-const KIND: Kind = Kind { design: "buffered", fillers: 0, histories: 60, steps: LONG };
+const KIND: Kind = Kind { design: "buffered", fillers: 0, histories: 60, steps: LONG, at_snapshots: false };
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
@@ -32,7 +34,9 @@ const SETS: u64 = 5;
 
 /// Runs all threads on fresh lists, and returns their history.
 fn run(db: &Database, seed: u64, kind: &Kind) -> Vec<Transaction> {
-    let board = Board::new(db, seed % SETS, kind.fillers).expect("sound");
+    let board = Board::new(db, seed % SETS, kind.fillers);
+    let board = if kind.at_snapshots { board.and_then(Board::with_long_transactions) } else { board };
+    let board = board.expect("sound");
     board.clear().expect("sound");
     let barrier = Barrier::new(THREADS as usize);
     let work = |thread| {
@@ -95,4 +99,10 @@ fn histories_of_the_mirrored_design_have_an_order() {
 #[test]
 fn short_histories_have_an_order() {
     every_history_has_an_order(&Kind { fillers: 6, histories: 200, steps: SHORT, ..KIND });
+}
+
+#[test]
+fn histories_of_long_transactions_have_an_order() {
+    every_history_has_an_order(&Kind { fillers: 40, histories: 10, at_snapshots: true, ..KIND });
+    every_history_has_an_order(&Kind { design: "holm", fillers: 6, histories: 3, at_snapshots: true, ..KIND });
 }
