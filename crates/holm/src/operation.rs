@@ -174,9 +174,14 @@ impl<H> Operation<'_, H> {
     }
 
     /// Puts a record under its key if the leaf is as it was seen. Returns whether it was; if not, the record is freed.
-    pub(crate) fn put_seen(&mut self, tree: &KeyspaceTree, key: &[u8], payload: u64, seen: Seen<'_>) -> Result<bool> {
-        let search_key = SearchKey::new(key);
-        let done = self.store.index.put_if_unchanged(&tree.root, &mut self.guard, seen, search_key, payload);
+    pub(crate) fn put_seen(
+        &mut self,
+        tree: &KeyspaceTree,
+        key: SearchKey<'_>,
+        payload: u64,
+        seen: Seen<'_>,
+    ) -> Result<bool> {
+        let done = self.store.index.put_if_unchanged(&tree.root, &mut self.guard, seen, key, payload);
         let done = done.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
         if done == Conditional::Moved {
             self.free_record(payload);
@@ -185,8 +190,8 @@ impl<H> Operation<'_, H> {
     }
 
     /// Removes a key and retires its record, if the leaf is as it was seen. Returns whether it was.
-    pub(crate) fn remove_seen(&mut self, tree: &KeyspaceTree, key: &[u8], seen: Seen<'_>) -> Result<bool> {
-        let done = self.store.index.remove_if_unchanged(&tree.root, &mut self.guard, seen, SearchKey::new(key));
+    pub(crate) fn remove_seen(&mut self, tree: &KeyspaceTree, key: SearchKey<'_>, seen: Seen<'_>) -> Result<bool> {
+        let done = self.store.index.remove_if_unchanged(&tree.root, &mut self.guard, seen, key);
         let done = done.map_err(|error| tree.explain(error))?;
         Ok(self.free_if_done(done))
     }

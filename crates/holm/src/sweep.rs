@@ -174,7 +174,8 @@ impl WritableStore {
     fn remove_found(&self, tree: &KeyspaceTree, key: &[u8], leaf: LeafVersion) -> Result<bool> {
         let mut operation = Operation::begin(self)?;
         tree.check_not_dropped()?;
-        let removed = operation.remove_seen(tree, key, Seen { leaf, others: &[], holds: None })?;
+        let seen = Seen { leaf, others: &[], holds: None };
+        let removed = operation.remove_seen(tree, SearchKey::new(key), seen)?;
         operation.finish_later();
         Ok(removed)
     }

@@ -55,9 +55,9 @@ struct Outermost {
 
 impl Store {
     /// Reads a key's value for an update or a transaction. Waits for no durability: these wait themselves.
-    pub(crate) fn before(&self, tree: &KeyspaceTree, key: &[u8], view: ReadView) -> Result<Before> {
+    pub(crate) fn before(&self, tree: &KeyspaceTree, key: SearchKey<'_>, view: ReadView) -> Result<Before> {
         loop {
-            let lookup = self.index.get(&tree.root, SearchKey::new(key));
+            let lookup = self.index.get(&tree.root, key);
             let image = self.storage.image();
             let copy = |payload| record::copy_value_and_deadline(image, payload, view).map_err(|NoRecord| payload);
             let copied = self.copied(tree, Some(lookup.leaf_version), || lookup.payload.map_or(Ok(None), copy))?;
@@ -129,6 +129,7 @@ impl WritableStore {
         mut decide: impl FnMut(Option<&Slice>, Deadline) -> Result<(Change<V>, T)>,
     ) -> Result<(Option<Slice>, T)> {
         limit(key, &[])?;
+        let key = SearchKey::new(key);
         let mut attempt = 0;
         let read = || self.before(tree, key, tree.view(&self.wall_clock));
         let mut before = read()?;
@@ -150,7 +151,7 @@ impl WritableStore {
     fn change<V: AsRef<[u8]>>(
         &self,
         tree: &KeyspaceTree,
-        key: &[u8],
+        search_key: SearchKey<'_>,
         change: &Change<V>,
         before: &Before,
     ) -> Result<bool> {
@@ -164,7 +165,7 @@ impl WritableStore {
             Change::Remove if before.value.is_some() => {
                 let mut operation = Operation::begin(self)?;
                 tree.check_not_dropped()?;
-                let done = operation.remove_seen(tree, key, seen)?;
+                let done = operation.remove_seen(tree, search_key, seen)?;
                 (operation, done)
             }
             Change::Keep | Change::Remove => {
@@ -174,11 +175,12 @@ impl WritableStore {
             Change::Put(value) | Change::PutUntil(value, _) => {
                 let deadline = if let Change::PutUntil(_, deadline) = change { *deadline } else { before.deadline };
                 let value = value.as_ref();
+                let key = search_key.bytes;
                 limit(key, value)?;
                 let mut operation = Operation::begin_to_write(self, key, value)?;
                 tree.check_not_dropped()?;
                 let payload = write_record(&operation, key, tree.format.stored(value, deadline))?;
-                let done = operation.put_seen(tree, key, payload, seen)?;
+                let done = operation.put_seen(tree, search_key, payload, seen)?;
                 (operation, done)
             }
         };
@@ -204,7 +206,8 @@ impl WritableStore {
                 };
                 let mut operation = Operation::begin(self)?;
                 tree.check_not_dropped()?;
-                if operation.remove_seen(tree, &key, Seen { leaf, others: &passed, holds: None })? {
+                let seen = Seen { leaf, others: &passed, holds: None };
+                if operation.remove_seen(tree, SearchKey::new(&key), seen)? {
                     operation.finish()?;
                     return Ok(Some((key, value)));
                 }

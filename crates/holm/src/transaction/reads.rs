@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::expiry::{Millis, ReadView};
 use crate::generation::OpenGeneration;
 use crate::iter::take;
-use crate::keys::Records;
+use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
 use crate::store::Store;
@@ -128,7 +128,7 @@ impl Reads {
         if self.snapshot.is_some() {
             return self.get_at_snapshot((tree, key, view));
         }
-        let before = engine.store.before(tree, key, view)?;
+        let before = engine.store.before(tree, SearchKey::new(key), view)?;
         self.stamp = self.stamp.max(before.stamp);
         let leaf = self.enter(before.leaf, false)?;
         self.note_point((tree, key, before.value.clone()), leaf);
@@ -255,7 +255,7 @@ impl Reads {
             let tree = self.trees[self.points[at].tree].clone();
             let view = self.view(store, &tree);
             let Point { key, found, .. } = &self.points[at];
-            let before = store.before(&tree, &self.keys[key.clone()], view)?;
+            let before = store.before(&tree, SearchKey::new(&self.keys[key.clone()]), view)?;
             if before.value != *found {
                 return Err(Error::Conflict);
             }
