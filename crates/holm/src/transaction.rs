@@ -29,8 +29,8 @@ use crate::mark::{self, MARK};
 use crate::slice::Slice;
 use crate::store::Store;
 use holm_medium::Epoch;
-use reads::{CommittedReads, Reads};
-use std::cell::{Cell, RefCell};
+use reads::{CommittedReads, PooledReads};
+use std::cell::RefCell;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -76,28 +76,13 @@ pub struct Transaction {
 }
 
 /// What a transaction has read and is going to write.
-#[derive(Default)]
 struct State {
-    reads: Reads,
+    reads: PooledReads,
     writes: Writes,
     /// The mark that it sets.
     marks: Option<u64>,
     /// It has conflicted, so nothing more that it reads would belong together.
     conflicted: bool,
-}
-
-thread_local! {
-    /// The buffers of the last transaction.
-    static SPARE: Cell<Reads> = Cell::default();
-}
-
-impl Drop for Transaction {
-    fn drop(&mut self) {
-        let mut reads = std::mem::take(&mut self.state.get_mut().reads);
-        if reads.clear() {
-            let _ = SPARE.try_with(|spare| spare.set(reads));
-        }
-    }
 }
 
 impl std::fmt::Debug for Transaction {
@@ -108,9 +93,8 @@ impl std::fmt::Debug for Transaction {
 
 impl Transaction {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        // The thread local is gone while the thread exits.
-        let reads = SPARE.try_with(Cell::take).unwrap_or_default();
-        Transaction { engine, state: RefCell::new(State { reads, ..State::default() }) }
+        let (reads, writes) = (PooledReads::take(), Writes::default());
+        Transaction { engine, state: RefCell::new(State { reads, writes, marks: None, conflicted: false }) }
     }
 
     fn store(&self) -> &Store {
@@ -402,9 +386,9 @@ impl Transaction {
     /// Commits this transaction together with further writes, which come after its own in the order of commits. One
     /// that goes `alone` does so until it has taken effect.
     pub(crate) fn commit_with(self, further: &[Write<'_>], alone: Option<Alone<'_>>) -> Result<Receipt> {
-        let engine = self.engine.clone();
-        let State { reads, writes, marks, conflicted, .. } = &mut *self.state.borrow_mut();
-        if *conflicted {
+        let Transaction { engine, state } = self;
+        let State { mut reads, writes, marks, conflicted } = state.into_inner();
+        if conflicted {
             return Err(Error::Conflict);
         }
         let mut in_order = writes.in_order();
@@ -416,7 +400,7 @@ impl Transaction {
             engine.store.wait_stable(reads.stamp())?;
             reads.stamp()
         } else {
-            let on = &mut CommittedReads { reads, store: &engine.store, alone };
+            let on = &mut CommittedReads { reads: &mut reads, store: &engine.store, alone };
             commit::commit(&engine.store, &engine.intents, &in_order, on)?.ok_or(Error::Conflict)?
         };
         marks.iter().for_each(|mark| engine.marks.note(&engine.store, epoch, *mark));

@@ -8,6 +8,7 @@
 //! `at_snapshot`. A commit that writes validates all that was read, once.
 
 mod at_snapshot;
+mod pooled;
 
 use crate::commit::Dependencies;
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
@@ -23,6 +24,7 @@ use crate::store::Store;
 use crate::transaction::turnstile::Alone;
 use holm_medium::Epoch;
 use holm_tree::{LeafCursor, LeafVersion};
+pub(super) use pooled::PooledReads;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -87,7 +89,7 @@ impl Reads {
     }
 
     /// Forgets everything and keeps the buffers. Returns whether they are worth keeping.
-    pub(super) fn clear(&mut self) -> bool {
+    fn clear(&mut self) -> bool {
         self.versions.clear();
         self.states.clear();
         self.points.clear();

@@ -139,7 +139,7 @@ pub struct ReadTransaction(Transaction);
 impl ReadTransaction {
     fn begin(engine: &Arc<Engine>, at_snapshot: bool) -> Result<Self> {
         let mut transaction = Transaction::new(engine.clone());
-        let reads = &mut transaction.state.get_mut().reads;
+        let reads = &mut *transaction.state.get_mut().reads;
         reads.are_all();
         if at_snapshot {
             reads.go_on_at_snapshot(engine)?;
