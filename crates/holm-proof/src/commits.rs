@@ -84,8 +84,12 @@ impl CommitFixture {
             self.tree.put(&self.root, &mut guard, key, payload)?;
             return Ok(guard.epoch());
         }
-        let write =
-            |(key, payload): &(u64, Option<u64>)| TreeWrite { root: &self.root, search_key: *key, payload: *payload };
+        let write = |(key, payload): &(u64, Option<u64>)| TreeWrite {
+            root: &self.root,
+            search_key: *key,
+            payload: *payload,
+            seen: None,
+        };
         let writes: Vec<_> = writes.iter().map(write).collect();
         let mut intent = Intent { writer: &self.writer, number, bug };
         let request = CommitRequest { reads: &[], writes: &writes, observer: &mut intent };

@@ -19,6 +19,9 @@
 //! **Nothing fails half-way**: a commit asks for the room in each leaf under its label. If there is too little, it lets
 //! go of everything, splits, and starts over. Stores begin only when all writes are sure to fit. A leaf that was read
 //! and that the commit itself splits counts as unchanged, so a commit that is alone always succeeds.
+//!
+//! **Keys that were read need no descent**: a leaf that is latched at the version at which it was read still holds the
+//! keys for which it answered. If all keys were read, a commit tries these latches, and waits for none of them.
 
 use crate::design::Design;
 use crate::index::{LeafVersion, SeekTarget, TreeRoot};
@@ -47,6 +50,9 @@ pub struct TreeWrite<'a, K: Keys> {
     pub search_key: K::SearchKey<'a>,
     /// The payload to put; `None` removes the key.
     pub payload: Option<u64>,
+    /// The leaf that answered for the key, if the caller has read it. While that leaf is unchanged, the commit needs no
+    /// descent to the key.
+    pub seen: Option<LeafVersion>,
 }
 
 /// What a commit asks of its caller while all latches are held.
@@ -139,6 +145,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Latches the leaves of all writes, in their order.
     fn latch_groups(&self, writes: &[TreeWrite<'_, K>]) -> Result<Vec<Group<'_, D>>> {
+        if writes.first().is_some_and(|write| write.seen.is_some())
+            && let Some(groups) = self.latch_seen_groups(writes)
+        {
+            return Ok(groups);
+        }
         let mut groups: Vec<Group<'_, D>> = Vec::with_capacity(writes.len().min(16));
         let mut next = 0;
         while let Some(first) = writes.get(next) {
@@ -169,6 +180,28 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             next = end;
         }
         Ok(groups)
+    }
+
+    /// The same without a descent, if all keys were read and their leaves are as they were. `None`: some key was not
+    /// read, or some leaf has changed or has a writer; nothing is latched then. Waits for nobody.
+    fn latch_seen_groups(&self, writes: &[TreeWrite<'_, K>]) -> Option<Vec<Group<'_, D>>> {
+        if writes.iter().any(|write| write.seen.is_none()) {
+            return None;
+        }
+        let mut groups: Vec<Group<'_, D>> = Vec::with_capacity(writes.len().min(16));
+        let mut next = 0;
+        while let Some(first) = writes.get(next) {
+            // The keys of a leaf follow each other. If they do not, some leaf has changed: this finds it changed, or
+            // latched by this commit itself.
+            let Some(latched) = first.seen.and_then(|seen| self.try_take_at(seen)) else {
+                undo(groups);
+                return None;
+            };
+            let end = next + writes[next..].iter().take_while(|write| write.seen == first.seen).count();
+            groups.push(Group { latched, writes: next..end });
+            next = end;
+        }
+        Some(groups)
     }
 
     /// Latches the search key's leaf, unless another writer has it. Returns the end of the leaf's range, too.
@@ -280,5 +313,65 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         // Merges are operations of their own: a neighbour may already belong to the next epoch.
         sparse.into_iter().for_each(|at| self.merge(writes[at].root, guard, writes[at].search_key));
         Ok(replaced)
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::keys::Words;
+    use crate::{Index as _, designs};
+    use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps as _};
+    use holm_search::Search;
+    use std::sync::Arc;
+
+    struct Nothing;
+
+    impl CommitObserver for Nothing {
+        fn before_stores(&mut self, _: &Guard<'_>) {}
+        fn after_stores(&mut self, _: &Guard<'_>) {}
+    }
+
+    /// A tree whose root is latched admits no descent. A commit of keys that were read needs none, as long as their
+    /// leaves are unchanged.
+    #[test]
+    fn keys_that_were_read_are_written_without_a_descent() {
+        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+        let medium = Mapped::anonymous(options).expect("address space");
+        let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
+        let tree_set = TreeSet::<Mapped, designs::buffered, Words>::new(writer.clone(), Words, Search::detect());
+        let pin = || writer.clock().pin().expect("sound");
+        let root = tree_set.create_tree(&mut pin(), 7).expect("memory");
+        for key in 0..40 {
+            tree_set.put(&root, &mut pin(), key, key).expect("memory");
+        }
+        // To make room takes a descent. Two leaves have room, once the slots of what is removed are free.
+        for key in 10..20 {
+            tree_set.remove(&root, &mut pin(), key).expect("memory");
+        }
+        for _ in 0..3 {
+            writer.end_epoch().expect("sound");
+        }
+        let keys = [3, 4, 35];
+        let seen = keys.map(|key| tree_set.get(&root, key).leaf_version);
+        let commit = |payload: u64| {
+            let write = |at: usize| TreeWrite {
+                root: &root,
+                search_key: keys[at],
+                payload: Some(payload),
+                seen: Some(seen[at]),
+            };
+            let request =
+                CommitRequest { reads: &seen, writes: &[write(0), write(1), write(2)], observer: &mut Nothing };
+            tree_set.commit(&mut pin(), request)
+        };
+        assert!(seen[0] == seen[1] && seen[1] != seen[2]);
+        let held = root.latch.try_lock(root.latch.read().expect("no writer")).expect("unchanged");
+        // A commit that descends is then refused, and does not wait for ever.
+        root.mark_dropped();
+        assert!(matches!(commit(1_000), Ok(Committed::Done(replaced)) if replaced.len() == 3));
+        assert!(matches!(commit(2_000), Err(MediumError::Unsupported { .. })), "its leaves have changed");
+        held.unlock_unchanged();
+        assert_eq!(keys.map(|key| tree_set.get(&root, key).payload), [Some(1_000); 3]);
     }
 }

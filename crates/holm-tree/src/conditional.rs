@@ -56,30 +56,38 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         LocksOf::<D>::own(&descriptor.latch).or_else(in_node)
     }
 
-    /// Latches a leaf at the version at which it was read, for an operation whose label is then valid.
-    fn take_seen(&self, root: &TreeRoot, guard: &mut Guard<'_>, seen: Seen<'_>) -> Result<Option<LatchedLeaf<'_, D>>> {
-        let number = seen.leaf.leaf;
+    /// Latches a leaf at the version at which it was read, unless it has changed since or another writer has it. The
+    /// leaf then holds the keys for which it answered, so no descent is needed.
+    #[inline]
+    pub(crate) fn try_take_at(&self, leaf_version: LeafVersion) -> Option<LatchedLeaf<'_, D>> {
+        let number = leaf_version.leaf;
         // Number 0 is no leaf: a lookup in a dropped tree names it.
-        let found = self.leaf(number).zip(self.descriptors.get(number)).filter(|_| number != 0);
-        let (Some((leaf, descriptor)), Some(latch)) = (found, self.latch_of(seen.leaf)) else { return Ok(None) };
+        let leaf = self.leaf(number).filter(|_| number != 0)?;
+        let descriptor = self.descriptors.get(number)?;
+        let held = self.latch_of(leaf_version)?.try_lock(leaf_version.version)?;
+        Some(LatchedLeaf { number, leaf, descriptor, held })
+    }
+
+    /// The same for an operation whose label is then valid.
+    fn take_seen(&self, root: &TreeRoot, guard: &mut Guard<'_>, seen: Seen<'_>) -> Result<Option<LatchedLeaf<'_, D>>> {
         loop {
-            let Some(held) = latch.try_lock(seen.leaf.version) else { return Ok(None) };
+            let Some(latched) = self.try_take_at(seen.leaf) else { return Ok(None) };
             if guard.valid() {
                 // After the label: what replaces one of these leaves from now on has this label or a later one.
                 order_after_label();
                 let still = |other: &LeafVersion| match self.latch_of(*other) {
                     // The same leaf, or one that shares its latch.
-                    Some(latch) if held.holds(latch) => other.version == seen.leaf.version,
+                    Some(latch) if latched.held.holds(latch) => other.version == seen.leaf.version,
                     Some(latch) => latch.validate(other.version),
                     None => false,
                 };
                 if seen.others.iter().all(still) && seen.holds.is_none_or(|holds| holds()) {
-                    return Ok(Some(LatchedLeaf { number, leaf, descriptor, held }));
+                    return Ok(Some(latched));
                 }
-                held.unlock_unchanged();
+                latched.held.unlock_unchanged();
                 return Ok(None);
             }
-            held.unlock_unchanged();
+            latched.held.unlock_unchanged();
             root.repin(guard)?;
         }
     }

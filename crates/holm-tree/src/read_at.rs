@@ -10,12 +10,7 @@ use holm_medium::Medium;
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Attempts [`Index::get_at`](crate::Index::get_at) once without waiting; `None` if a writer is changing the leaf.
-    pub fn try_get_at(
-        &self,
-        root: &TreeRoot,
-        generation: u64,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<LookupAt> {
+    pub fn try_get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> Option<LookupAt> {
         let at = self.inner.seek::<K>(root, search_key)?;
         let leaf = self.leaf(at.leaf)?;
         let descriptor = self.descriptors.get(at.leaf)?;

@@ -23,7 +23,7 @@ struct Entry {
 impl Entry {
     fn as_write(&self) -> Write<'_> {
         let value = self.value.as_deref().map(|value| self.tree.format.stored(value, self.deadline));
-        Write { tree: &self.tree, key: &self.key, value }
+        Write { tree: &self.tree, key: &self.key, value, seen: None }
     }
 
     /// The order in which commits write.

@@ -34,13 +34,15 @@ pub(crate) struct Write<'a> {
     pub(crate) key: &'a [u8],
     /// `None` means remove.
     pub(crate) value: Option<StoredValue<'a>>,
+    /// The leaf that answered for the key, if it was read.
+    pub(crate) seen: Option<LeafVersion>,
 }
 
 impl<'a> Write<'a> {
     /// The same as the tree has it.
     fn in_tree(&self, payload: u64) -> TreeWrite<'a, Records> {
         let payload = self.value.map(|_| payload);
-        TreeWrite { root: &self.tree.root, search_key: SearchKey::new(self.key), payload }
+        TreeWrite { root: &self.tree.root, search_key: SearchKey::new(self.key), payload, seen: self.seen }
     }
 
     /// The same as an intent has it.

@@ -85,6 +85,13 @@ struct State {
     conflicted: bool,
 }
 
+impl State {
+    /// Notes a write, and whether its key was read just before.
+    fn write(&mut self, tree: &Arc<KeyspaceTree>, key: &[u8], value: Option<(&[u8], Deadline)>) -> Result<()> {
+        self.writes.set(tree, key, value, self.reads.recent(tree, key))
+    }
+}
+
 impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Transaction").field("database", &self.engine.store.path).finish_non_exhaustive()
@@ -191,7 +198,7 @@ impl Transaction {
     fn put(&self, into: &Keyspace, key: &[u8], value: &[u8], deadline: Deadline) -> Result<()> {
         let tree = self.tree(into)?;
         limit(key, value)?;
-        self.with_state(|state| state.writes.set(tree, key, Some((value, deadline))))
+        self.with_state(|state| state.write(tree, key, Some((value, deadline))))
     }
 
     /// Stores a value that expires, as [`Keyspace::insert_for`], when the transaction commits. The lifetime counts
@@ -257,7 +264,7 @@ impl Transaction {
     pub fn remove(&self, from: &Keyspace, key: impl AsRef<[u8]>) -> Result<()> {
         let (tree, key) = (self.tree(from)?, key.as_ref());
         limit(key, &[])?;
-        self.with_state(|state| state.writes.set(tree, key, None))
+        self.with_state(|state| state.write(tree, key, None))
     }
 
     /// Removes a key when the transaction commits, and returns its value now.
@@ -350,7 +357,7 @@ impl Transaction {
         let present = self.get_from(own, MARK)?.map(|value| mark::decode(self.store(), &value)).transpose()?;
         mark::check_rises(present, mark)?;
         self.with_state(|state| {
-            state.writes.set(own, MARK, Some((&mark.to_le_bytes(), Deadline::NEVER)))?;
+            state.write(own, MARK, Some((&mark.to_le_bytes(), Deadline::NEVER)))?;
             state.marks = Some(mark);
             Ok(())
         })
@@ -400,6 +407,7 @@ impl Transaction {
             engine.store.wait_stable(reads.stamp())?;
             reads.stamp()
         } else {
+            writes.iter().zip(&mut in_order).for_each(|(own, write)| write.seen = reads.leaf_of(own.read));
             let on = &mut CommittedReads { reads: &mut reads, store: &engine.store, alone };
             commit::commit(&engine.store, &engine.intents, &in_order, on)?.ok_or(Error::Conflict)?
         };

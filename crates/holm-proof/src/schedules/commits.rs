@@ -104,8 +104,10 @@ impl Pair {
             _ => reads,
         };
         let root = &self.bare.root;
-        let writes: Vec<_> =
-            writes.iter().map(|(key, payload)| TreeWrite { root, search_key: *key, payload: Some(*payload) }).collect();
+        let writes: Vec<_> = writes
+            .iter()
+            .map(|(key, payload)| TreeWrite { root, search_key: *key, payload: Some(*payload), seen: None })
+            .collect();
         let request = CommitRequest { reads, writes: &writes, observer: &mut Nothing };
         let done = self.bare.tree_set.commit(guard, request).expect("room");
         (done != Committed::Moved).then(|| guard.epoch())

@@ -42,9 +42,10 @@ fn transfer(bare: &Bare, amount: u64) {
     for _ in 0..4 {
         let both = [LOW, HIGH].map(|key| tree_set.get(root, key));
         let [low, high] = both.map(|lookup| lookup.payload.expect("both are there"));
-        let write = |search_key, payload| TreeWrite { root, search_key, payload: Some(payload) };
-        let writes = [write(LOW, low.wrapping_sub(amount)), write(HIGH, high.wrapping_add(amount))];
         let reads = both.map(|lookup| lookup.leaf_version);
+        let write =
+            |search_key, payload, seen| TreeWrite { root, search_key, payload: Some(payload), seen: Some(seen) };
+        let writes = [write(LOW, low.wrapping_sub(amount), reads[0]), write(HIGH, high.wrapping_add(amount), reads[1])];
         let request = CommitRequest { reads: &reads, writes: &writes, observer: &mut Nothing };
         if tree_set.commit(&mut bare.guard(), request).expect("room") != holm_tree::Committed::Moved {
             return;

@@ -41,6 +41,14 @@ impl<D: Design> Tree<D> {
         Tree { writer, tree_set, roots }
     }
 
+    /// Commits writes to the first tree, in the order of their keys, with the leaves that have answered for the keys at
+    /// some time.
+    fn commit_seen(&self, writes: &[(u64, Option<u64>)], seen: &BTreeMap<u64, LeafVersion>) -> bool {
+        let write =
+            |(key, payload): &(u64, _)| TreeWrite { seen: seen.get(key).copied(), ..self.write(0, *key, *payload) };
+        self.commit_all(&[], &writes.iter().map(write).collect::<Vec<_>>())
+    }
+
     /// Commits writes to the first tree, in the order of their keys.
     fn commit(&self, reads: &[LeafVersion], writes: &[(u64, Option<u64>)]) -> bool {
         let writes: Vec<_> = writes.iter().map(|(key, payload)| self.write(0, *key, *payload)).collect();
@@ -48,7 +56,7 @@ impl<D: Design> Tree<D> {
     }
 
     fn write(&self, tree: usize, key: u64, payload: Option<u64>) -> TreeWrite<'_, Words> {
-        TreeWrite { root: &self.roots[tree], search_key: key, payload }
+        TreeWrite { root: &self.roots[tree], search_key: key, payload, seen: None }
     }
 
     fn commit_all(&self, reads: &[LeafVersion], writes: &[TreeWrite<'_, Words>]) -> bool {
@@ -126,6 +134,47 @@ fn follows_a_model<D: Design>() {
         }
     }
     tree.check(0, &model);
+}
+
+/// Keys are written where they were last seen: one commit ago, or many commits ago, when the leaf may have been split,
+/// merged, given up or used again.
+fn follows_a_model_by_what_was_seen<D: Design>() {
+    let tree = Tree::<D>::new();
+    let (mut model, mut seen) = (BTreeMap::new(), BTreeMap::new());
+    for round in 0..2_000u64 {
+        // In turns mostly puts and mostly removals, so that leaves split and merge.
+        let puts = if round / 400 % 2 == 0 { 7 } else { 1 };
+        let write = |i| {
+            let r = mixed(round << 20 | i);
+            (r % 900, (r >> 20 & 7 < puts).then_some(round << 20 | i))
+        };
+        let writes: BTreeMap<u64, Option<u64>> = (0..1 + mixed(round) % 8).map(write).collect();
+        for key in writes.keys() {
+            if mixed(round ^ key << 32).is_multiple_of(2) || !seen.contains_key(key) {
+                seen.insert(*key, tree.leaf(*key));
+            }
+        }
+        assert!(tree.commit_seen(&writes.iter().map(|(key, payload)| (*key, *payload)).collect::<Vec<_>>(), &seen));
+        for (key, payload) in writes {
+            match payload {
+                Some(payload) => model.insert(key, payload),
+                None => model.remove(&key),
+            };
+        }
+        if round % 16 == 0 {
+            tree.writer.end_epoch().expect("sound");
+        }
+        if round % 100 == 0 {
+            tree.check(0, &model);
+        }
+    }
+    tree.check(0, &model);
+}
+
+#[test]
+fn commits_by_what_was_seen_follow_a_model() {
+    follows_a_model_by_what_was_seen::<designs::buffered>();
+    follows_a_model_by_what_was_seen::<designs::holm>();
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn completed_and_forgotten(expires: bool) {
     reefs.insert("north", "coral").unwrap();
     let sand = reefs.tree().format.stored(b"sand", Deadline::at(SystemTime::now() + Duration::from_secs(3_600)));
     db.sync().unwrap();
-    let write = |key, value| Write { tree: reefs.tree(), key, value };
+    let write = |key, value| Write { tree: reefs.tree(), key, value, seen: None };
     leave_undone(&db.engine, &[write(b"north", None), write(b"south", Some(sand))]);
     drop(reefs);
     die(db);

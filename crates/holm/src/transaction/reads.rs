@@ -42,6 +42,9 @@ const MOST_LEAVES: usize = 64;
 /// Buffers of more bytes are not kept for another transaction.
 const MOST_KEPT: usize = 64 << 10;
 
+/// A write looks for the get of its key among this many last ones.
+const RECENT: usize = 8;
+
 /// What is known of a leaf that was read.
 #[derive(Clone, Copy, Default)]
 struct LeafState {
@@ -61,6 +64,10 @@ struct Point {
     /// The index of its leaf.
     leaf: usize,
 }
+
+/// The number of a get among those of its transaction.
+#[derive(Clone, Copy)]
+pub(super) struct PointIndex(usize);
 
 /// The reads of a transaction.
 #[derive(Default)]
@@ -171,6 +178,19 @@ impl Reads {
         let start = self.keys.len();
         self.keys.extend_from_slice(key);
         self.points.push(Point { tree, key: start..self.keys.len(), found, leaf });
+    }
+
+    /// Returns the get of a key, if it is among the last ones.
+    #[inline]
+    pub(super) fn recent(&self, tree: &Arc<KeyspaceTree>, key: &[u8]) -> Option<PointIndex> {
+        let first = self.points.len().saturating_sub(RECENT);
+        let is_of = |point: &Point| self.keys[point.key.clone()] == *key && Arc::ptr_eq(&self.trees[point.tree], tree);
+        Some(PointIndex(first + self.points[first..].iter().rposition(is_of)?))
+    }
+
+    /// Returns the leaf that has answered a get last.
+    pub(super) fn leaf_of(&self, point: Option<PointIndex>) -> Option<LeafVersion> {
+        Some(self.versions[self.points[point?.0].leaf])
     }
 
     fn find(&self, number: u32) -> Option<usize> {

@@ -5,21 +5,27 @@ use crate::error::{Error, Result};
 use crate::expiry::{Deadline, ReadView};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
+use crate::transaction::reads::PointIndex;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// A key's own write: a value and when it expires, or `None` for a removal.
-pub(super) struct OwnWrite(Option<(Box<[u8]>, Deadline)>);
+/// A key's own write.
+pub(super) struct OwnWrite {
+    /// A value and when it expires, or `None` for a removal.
+    put: Option<(Box<[u8]>, Deadline)>,
+    /// The get of the key that came just before.
+    pub(super) read: Option<PointIndex>,
+}
 
 impl OwnWrite {
     fn value(&self) -> Option<&[u8]> {
-        self.0.as_ref().map(|(value, _)| &**value)
+        self.put.as_ref().map(|(value, _)| &**value)
     }
 
     /// Returns the value that the transaction itself sees.
     pub(super) fn visible(&self, view: ReadView) -> Option<&[u8]> {
-        self.0.as_ref().filter(|(_, deadline)| view.shows(*deadline)).map(|(value, _)| &**value)
+        self.put.as_ref().filter(|(_, deadline)| view.shows(*deadline)).map(|(value, _)| &**value)
     }
 }
 
@@ -46,8 +52,16 @@ impl Writes {
     ///
     /// # Errors
     /// `TooLarge`: the transaction stays as it is.
-    pub(super) fn set(&mut self, tree: &Arc<KeyspaceTree>, key: &[u8], value: Option<(&[u8], Deadline)>) -> Result<()> {
-        let replaced = self.get(tree, key).map_or(0, |own| bytes_of(key, own.value()));
+    pub(super) fn set(
+        &mut self,
+        tree: &Arc<KeyspaceTree>,
+        key: &[u8],
+        value: Option<(&[u8], Deadline)>,
+        read: Option<PointIndex>,
+    ) -> Result<()> {
+        let before = self.get(tree, key);
+        let replaced = before.map_or(0, |own| bytes_of(key, own.value()));
+        let read = read.or_else(|| before?.read);
         let bytes = self.bytes - replaced + bytes_of(key, value.map(|(value, _)| value));
         if bytes > MAX_COMMIT {
             return Err(Error::TooLarge { what: "a transaction", found: bytes, limit: MAX_COMMIT });
@@ -55,7 +69,7 @@ impl Writes {
         self.bytes = bytes;
         let number = tree.root.keyspace();
         let new = || KeyspaceWrites { tree: tree.clone(), by_key: BTreeMap::new() };
-        let own = OwnWrite(value.map(|(value, deadline)| (value.into(), deadline)));
+        let own = OwnWrite { put: value.map(|(value, deadline)| (value.into(), deadline)), read };
         self.keyspaces.entry(number).or_insert_with(new).by_key.insert(key.into(), own);
         Ok(())
     }
@@ -72,7 +86,7 @@ impl Writes {
         if bytes > MAX_COMMIT {
             return Err(Error::TooLarge { what: "a transaction", found: bytes, limit: MAX_COMMIT });
         }
-        keys.iter().try_for_each(|key| self.set(tree, key, None))
+        keys.iter().try_for_each(|key| self.set(tree, key, None, None))
     }
 
     /// Returns the transaction's own write of a key, if there is one.
@@ -93,12 +107,17 @@ impl Writes {
         Some((key, own))
     }
 
+    /// Iterates over all writes in the order in which a commit takes them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &OwnWrite> {
+        self.keyspaces.values().flat_map(|keyspace| keyspace.by_key.values())
+    }
+
     /// Returns all writes in the order in which a commit takes them.
     pub(super) fn in_order(&self) -> Vec<Write<'_>> {
         let writes = self.keyspaces.values().flat_map(|KeyspaceWrites { tree, by_key }| {
-            by_key.iter().map(move |(key, OwnWrite(own))| {
-                let value = own.as_ref().map(|(value, deadline)| tree.format.stored(value, *deadline));
-                Write { tree, key, value }
+            by_key.iter().map(move |(key, own)| {
+                let value = own.put.as_ref().map(|(value, deadline)| tree.format.stored(value, *deadline));
+                Write { tree, key, value, seen: None }
             })
         });
         writes.collect()

@@ -184,6 +184,30 @@ fn a_leaf_that_is_read_again_vouches_for_no_other() {
     }
 }
 
+/// A commit latches leaves where their keys were read. Each write has its own read: in its own keyspace, and among
+/// many reads.
+#[test]
+fn each_key_is_written_where_it_was_read() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let [north, south] = ["north", "south"].map(|name| db.keyspace(name).expect("a name"));
+    (0..200u8).for_each(|key| north.insert([key], "old").expect("room"));
+    let transaction = db.begin();
+    transaction.get(&north, [5]).expect("alone");
+    transaction.insert(&south, [5], "new").expect("small");
+    transaction.commit().expect("alone");
+    assert_eq!(pairs(south.iter()), [(vec![5], b"new".to_vec())]);
+    assert_eq!(pairs(north.range([5]..[6])), [(vec![5], b"old".to_vec())]);
+    let transaction = db.begin();
+    (0..200u8).step_by(10).for_each(|key| drop(transaction.get(&north, [key]).expect("alone")));
+    [150u8, 190].iter().for_each(|key| transaction.insert(&north, [*key], "new").expect("small"));
+    transaction.commit().expect("alone");
+    let new = pairs(north.iter()).into_iter().filter(|(_, value)| value == b"new").map(|(key, _)| key[0]);
+    assert_eq!(new.collect::<Vec<_>>(), [150, 190]);
+    assert_eq!(north.get([190]).expect("sound").as_deref(), Some(&b"new"[..]));
+    assert_sound(&db);
+}
+
 /// Once it has conflicted, a transaction says so at every call, whatever the caller makes of the first error.
 #[test]
 fn a_transaction_that_has_conflicted_stays_so() {
