@@ -200,8 +200,12 @@ impl Run {
             Operation::Step(Step::Remove(key)) => old.extend(tree.remove(&root, &mut clock.pin()?, *key)?),
             Operation::Commit(writes) => {
                 let root = &*root;
-                let write =
-                    |(key, payload): &(u64, Option<u64>)| TreeWrite { root, search_key: *key, payload: *payload };
+                let write = |(key, payload): &(u64, Option<u64>)| TreeWrite {
+                    root,
+                    search_key: *key,
+                    payload: *payload,
+                    seen: None,
+                };
                 let writes: Vec<_> = writes.iter().map(write).collect();
                 let request = CommitRequest { reads: &[], writes: &writes, observer: &mut Nothing };
                 let done = tree.commit(&mut clock.pin()?, request)?;

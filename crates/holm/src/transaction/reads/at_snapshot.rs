@@ -49,7 +49,7 @@ impl Reads {
                 self.outdate(at)?;
             }
         }
-        // Whoever has read a keyspace with expiry has a time.
+        // The first read of a keyspace with expiry has set the time.
         let now = self.now.unwrap_or_default();
         for Point { tree, key, found, leaf } in &self.points {
             if self.states[*leaf].stale {
