@@ -85,7 +85,7 @@ fn read_on(pairs: u64) {
         tree_set.copy_leaf_at(root, generation, SeekTarget::Holding(1), &mut cursor);
         assert_eq!(cursor.pairs.len() as u64, pairs, "the snapshot has one leaf");
         for key in [1, pairs] {
-            assert_eq!(tree_set.get_at(root, generation, key).payload, Some(key));
+            assert_eq!(tree_set.get_at(root, generation, key).lookup.payload, Some(key));
             assert_eq!(tree_set.get(root, key).payload, Some(key));
         }
     });

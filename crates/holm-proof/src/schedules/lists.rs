@@ -243,7 +243,8 @@ impl Board {
     ) -> Option<Epoch> {
         let mut intent = Intent { board: self, thread, writes };
         let root = &self.root;
-        let write = |(key, payload): &(u64, u64)| TreeWrite { root, search_key: *key, payload: Some(*payload) };
+        let write =
+            |(key, payload): &(u64, u64)| TreeWrite { root, search_key: *key, payload: Some(*payload), seen: None };
         let writes: Vec<_> = writes.iter().map(write).collect();
         let request = CommitRequest { reads, writes: &writes, observer: &mut intent };
         let done = self.tree.commit(guard, request).expect("room");
@@ -402,7 +403,7 @@ impl Worker<'_> {
             let Lookup { payload, leaf_version: leaf, .. } = board.tree.get(&board.root, key);
             let list = [&board.list(payload)[..], &[element]].concat();
             let (payload, mut guard) = (board.keep(list.clone()), board.guard());
-            let seen = Seen { leaf, others: &[] };
+            let seen = Seen { leaf, others: &[], holds: None };
             let done = board.tree.put_if_unchanged(&board.root, &mut guard, seen, key, payload).expect("room");
             if matches!(done, Conditional::Done(_)) {
                 transaction.label = Some(guard.epoch());
@@ -426,7 +427,7 @@ impl Worker<'_> {
         let (generation, _) = board.tree.begin_snapshot().expect("sound");
         transaction.outcome = Outcome::Committed(board.now());
         for key in board.keys {
-            let list = board.list(board.tree.get_at(&board.root, generation, key).payload);
+            let list = board.list(board.tree.get_at(&board.root, generation, key).lookup.payload);
             transaction.steps.push(Step::Read { key, list });
         }
         board.tree.close_snapshot(generation);
