@@ -8,6 +8,16 @@ use crate::update::{Change, End};
 use std::fmt;
 
 /// Why [`Keyspace::compare_and_swap`] has changed nothing: the key has another value than was expected.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let reefs = db.keyspace("reefs")?;
+/// reefs.insert("north", "coral")?;
+/// let refused = reefs.compare_and_swap("north", None, Some(b"sand"))?.expect_err("it is there");
+/// assert_eq!(refused.to_string(), "found another value, of 5 bytes, than was expected");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompareAndSwapError {

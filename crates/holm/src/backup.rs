@@ -41,6 +41,16 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// What a backup stream contains, or has contained.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// db.keyspace("reefs")?.insert("north", "coral")?;
+/// let mut stream = Vec::new();
+/// let info = db.backup_to(&mut stream)?;
+/// assert_eq!((info.base, info.keyspaces, info.records, info.bytes), (0, 2, 1, stream.len() as u64));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -260,10 +270,22 @@ impl Builder {
 }
 
 impl Snapshot {
-    /// Writes a whole backup of this snapshot: see [`Database::backup_to`].
+    /// Writes a whole backup of this snapshot: see [`Database::backup_to`]. The backup's
+    /// [`epoch`](BackupInfo::epoch) is the one before [`Snapshot::epoch`], because the snapshot may lie within its own.
     ///
     /// # Errors
     /// As [`Database::backup_to`]; [`Dropped`](Error::Dropped): a keyspace of the snapshot was dropped before the call.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let snapshot = db.snapshot()?;
+    /// reefs.insert("south", "kelp")?;
+    /// assert_eq!(snapshot.write_to(&mut Vec::new())?.records, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn write_to(&self, stream: &mut dyn Write) -> Result<BackupInfo> {
         self.write_since(0, stream)
     }
@@ -272,6 +294,17 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Database::backup_since`]; [`Dropped`](Error::Dropped): as for [`Snapshot::write_to`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let base = db.backup_to(&mut Vec::new())?.epoch;
+    /// db.keyspace("reefs")?.insert("north", "coral")?;
+    /// db.sync()?;
+    /// let info = db.snapshot()?.write_since(base, &mut Vec::new())?;
+    /// assert_eq!((info.base, info.records), (base, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn write_since(&self, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
         self.write(KeptKeyspaces::of(self)?, base, stream)
     }

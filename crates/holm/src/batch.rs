@@ -143,6 +143,18 @@ impl Batch {
     }
 
     /// As [`Batch::insert_for`], until a time.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use holm::KeyspaceOptions;
+    /// use std::time::{Duration, SystemTime};
+    /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
+    /// let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
+    /// db.batch().insert_until(&tides, "north", "high", tomorrow).commit()?;
+    /// assert!(tides.contains_key("north")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_until(
         self,
         keyspace: &Keyspace,

@@ -70,6 +70,8 @@
 //! | [`Iter`] | a range of pairs, from both ends |
 //! | [`Batch`] | writes to any keyspaces that take effect at one instant |
 //! | [`Transaction`] | reads and writes of any keyspaces that take effect at one instant |
+//! | [`Snapshot`] | the database as it was at one instant, for as long as it is held |
+//! | mark | a number that is committed with its writes, such as a position in a log: [`Database::mark`] |
 //! | expiry | in a keyspace made for it, keys are absent from a time on: [`KeyspaceOptions::expires`] |
 //! | [`Feed`] | the changes of each epoch, once they are durable: for replicas and indexes elsewhere |
 //! | epoch | the unit of durability: the writes of one interval become durable together |
@@ -87,6 +89,7 @@
 //! - Transactions are strictly serializable, ranges without phantoms included. [`Database::transact`] runs one until it
 //!   commits, [`Database::read`] reads at one instant, [`Database::begin`] hands one out. What a transaction reads
 //!   belongs together even if it conflicts later.
+//! - A [`Snapshot`] is the database at one instant. Its reads never conflict, and no writer waits for them.
 //! - [`Keyspace::remove_range`] and [`Keyspace::clear`] remove one leaf after the other, from the low end on. What
 //!   others insert into the range after such a call has returned stays. [`Transaction::remove_range`] is atomic.
 //! - An [`Iter`] of a keyspace is not a snapshot. It copies one leaf (some dozen neighbours) at one instant. A pair

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::slice::Slice;
 use crate::store::Store;
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, pause};
 use holm_medium::Epoch;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -43,19 +43,19 @@ pub(crate) fn read(store: &Store, catalog: &Catalog) -> Result<Option<u64>> {
     value.map(|value| decode(store, &value)).transpose()
 }
 
-/// How often a batch looks at the mark again before it gives up.
-const MOST_LOOKS: usize = 1_000;
+/// How often a batch is tried before it gives up: each time, another one has set the mark meanwhile.
+const MOST_ATTEMPTS: u32 = 1_000;
 
 /// Commits writes together with a mark.
 ///
 /// # Errors
 /// As [`Batch::commit`](crate::Batch::commit).
 pub(crate) fn commit_with(engine: &Arc<Engine>, mark: u64, writes: &[Write<'_>]) -> Result<()> {
-    for _ in 0..MOST_LOOKS {
+    for attempt in 0..MOST_ATTEMPTS {
         // The mark that is found decides whether this one rises, so the commit depends on it.
         let marked = Transaction::new(engine.clone());
         match marked.mark(mark).and_then(|()| marked.commit_with(writes, None)) {
-            Err(Error::Conflict) => {}
+            Err(Error::Conflict) => pause(attempt),
             done => return done.map(drop),
         }
     }

@@ -23,9 +23,9 @@ use std::time::Duration;
 /// A snapshot is owned, `Send + Sync`, cheap to clone, and has no lifetime. It can live for long; writers do not wait
 /// for it. While it is open, the first change of each leaf copies the leaf's pairs, some 330 bytes for seventeen pairs,
 /// and records that are replaced keep their space once. If all open snapshots together keep more than
-/// [`Builder::snapshot_bytes`](crate::Builder::snapshot_bytes), the oldest ends, and its reads return [`Error::Ended`].
-/// A keyspace that is dropped is gone for snapshots, too, except for a [backup](Snapshot::write_to) that is being
-/// written.
+/// [`Builder::snapshot_bytes`](crate::Builder::snapshot_bytes), the oldest ends, and its reads return
+/// [`Error::Ended`](crate::Error::Ended). A keyspace that is dropped is gone for snapshots, too, except for a
+/// [backup](Snapshot::write_to) that is being written.
 ///
 /// A snapshot keeps the database open, as other handles do. Dropping its last clone takes time in proportion to what
 /// it lets go.
@@ -132,7 +132,18 @@ impl Snapshot {
         self.generation().check_not_ended()
     }
 
-    /// Returns the epoch in which the snapshot was taken. Everything in it is durable once this epoch is.
+    /// Returns the epoch in which the snapshot was taken. Everything in it is durable once this epoch is. The snapshot
+    /// has a part of this epoch; one of [`Database::snapshot_and_feed`](crate::Database::snapshot_and_feed) has all of
+    /// it.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let snapshot = db.snapshot()?;
+    /// db.sync()?;
+    /// assert!(db.stats().epochs.durable >= snapshot.epoch());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn epoch(&self) -> u64 {
         self.generation().epoch()
     }
@@ -140,7 +151,7 @@ impl Snapshot {
     /// Returns the mark as it was: see [`Database::mark`](crate::Database::mark).
     ///
     /// # Errors
-    /// [`Ended`](Error::Ended), and otherwise as [`Keyspace::get`](crate::Keyspace::get).
+    /// [`Ended`](crate::Error::Ended), and otherwise as [`Keyspace::get`](crate::Keyspace::get).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -166,6 +177,15 @@ impl Snapshot {
     }
 
     /// Returns a keyspace as it was; `None` if it did not exist.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let snapshot = db.snapshot()?;
+    /// db.keyspace("reefs")?.insert("north", "coral")?;
+    /// assert!(snapshot.keyspace("reefs").is_none() && snapshot.keyspace("default").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn keyspace(&self, name: &str) -> Option<SnapshotKeyspace> {
         let tree = self.0.trees.iter().find(|tree| tree.name == name)?.clone();
         Some(SnapshotKeyspace { snapshot: self.clone(), tree })
@@ -211,8 +231,7 @@ impl std::fmt::Debug for SnapshotKeyspace {
     }
 }
 
-/// Every read returns [`Ended`](Error::Ended) once the snapshot has ended, and [`Dropped`](Error::Dropped) once the
-/// keyspace is dropped; otherwise the errors are those of [`Keyspace::get`](crate::Keyspace::get).
+/// Reads. An iterator's items are errors where [`SnapshotKeyspace::get`] returns one.
 impl SnapshotKeyspace {
     /// Returns the keyspace's name.
     pub fn name(&self) -> &str {
@@ -227,7 +246,19 @@ impl SnapshotKeyspace {
     /// Returns when a key expires, as [`Keyspace::expiry`](crate::Keyspace::expiry).
     ///
     /// # Errors
-    /// See above; [`Invalid`](Error::Invalid) in a keyspace without expiry.
+    /// As [`SnapshotKeyspace::get`]; [`Invalid`](crate::Error::Invalid) in a keyspace without expiry.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use holm::{Expiry, KeyspaceOptions};
+    /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
+    /// tides.insert("north", "high")?;
+    /// let then = db.snapshot()?.keyspace("tides").expect("it exists");
+    /// tides.remove("north")?;
+    /// assert_eq!(then.expiry("north")?, Some(Expiry::Never));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn expiry(&self, key: impl AsRef<[u8]>) -> Result<Option<Expiry>> {
         self.tree.check_expires()?;
         Ok(self.snapshot.get(&self.tree, key.as_ref(), record::copy_deadline)?.map(Deadline::to_expiry))
@@ -236,7 +267,19 @@ impl SnapshotKeyspace {
     /// Returns the value that a key had, or `None` if it was absent. O(log n).
     ///
     /// # Errors
-    /// See above.
+    /// [`Ended`](crate::Error::Ended): the snapshot has ended. [`Dropped`](crate::Error::Dropped): the keyspace was
+    /// dropped. Otherwise as [`Keyspace::get`](crate::Keyspace::get).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let then = db.snapshot()?.keyspace("reefs").expect("it exists");
+    /// reefs.insert("north", "sand")?;
+    /// assert_eq!(then.get("north")?.as_deref(), Some(&b"coral"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         self.snapshot.get(&self.tree, key.as_ref(), record::copy_value)
     }
@@ -244,7 +287,7 @@ impl SnapshotKeyspace {
     /// Returns whether a key was present.
     ///
     /// # Errors
-    /// See above.
+    /// As [`SnapshotKeyspace::get`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         Ok(self.get(key)?.is_some())
     }
@@ -254,6 +297,18 @@ impl SnapshotKeyspace {
     }
 
     /// Iterates over the pairs of a range as they were, from either end.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// ["east", "north", "south"].iter().try_for_each(|name| reefs.insert(name, "coral"))?;
+    /// let then = db.snapshot()?.keyspace("reefs").expect("it exists");
+    /// reefs.clear()?;
+    /// let (greatest, _) = then.range("f".."t").next_back().expect("two")?;
+    /// assert_eq!(&*greatest, b"south");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
         Iter::new(self.reader(), self.tree.clone(), range)
     }
@@ -264,6 +319,15 @@ impl SnapshotKeyspace {
     }
 
     /// Iterates over the pairs whose keys begin with a prefix, as they were.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// ["north/1", "north/2", "south/1"].iter().try_for_each(|name| reefs.insert(name, "coral"))?;
+    /// assert_eq!(db.snapshot()?.keyspace("reefs").expect("it exists").prefix("north/").count(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
         Iter::with_prefix(self.reader(), self.tree.clone(), prefix.as_ref())
     }
@@ -271,7 +335,18 @@ impl SnapshotKeyspace {
     /// Returns the pair that had the least key; `None` if the keyspace was empty.
     ///
     /// # Errors
-    /// See above.
+    /// As [`SnapshotKeyspace::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// ["north", "east"].iter().try_for_each(|name| reefs.insert(name, "coral"))?;
+    /// let then = db.snapshot()?.keyspace("reefs").expect("it exists");
+    /// reefs.pop_first()?;
+    /// assert_eq!(then.first()?.map(|(key, _)| key.to_vec()), Some(b"east".to_vec()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn first(&self) -> Result<Option<(Slice, Slice)>> {
         self.iter().limit(1).next().transpose()
     }
@@ -279,7 +354,7 @@ impl SnapshotKeyspace {
     /// Returns the pair that had the greatest key; `None` if the keyspace was empty.
     ///
     /// # Errors
-    /// See above.
+    /// As [`SnapshotKeyspace::get`].
     pub fn last(&self) -> Result<Option<(Slice, Slice)>> {
         self.iter().limit(1).next_back().transpose()
     }
@@ -287,7 +362,18 @@ impl SnapshotKeyspace {
     /// Counts the pairs. Exact, and O(n).
     ///
     /// # Errors
-    /// See above.
+    /// As [`SnapshotKeyspace::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let then = db.snapshot()?.keyspace("reefs").expect("it exists");
+    /// reefs.insert("south", "kelp")?;
+    /// assert_eq!((then.len()?, reefs.len()?), (1, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn len(&self) -> Result<u64> {
         self.iter().count_pairs()
     }
@@ -295,7 +381,7 @@ impl SnapshotKeyspace {
     /// Returns whether the keyspace was empty.
     ///
     /// # Errors
-    /// See above.
+    /// As [`SnapshotKeyspace::get`].
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.first()?.is_none())
     }

@@ -15,7 +15,7 @@ mod writes;
 
 pub use range::TransactionRange;
 pub use retry::ReadTransaction;
-pub(crate) use retry::{read, transact};
+pub(crate) use retry::{pause, read, transact};
 pub(crate) use turnstile::{Alone, Turnstile};
 
 use crate::commit::{self, Write};
@@ -233,6 +233,18 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::insert_for`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use holm::KeyspaceOptions;
+    /// use std::time::{Duration, SystemTime};
+    /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
+    /// let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
+    /// db.transact(|transaction| transaction.insert_until(&tides, "north", "high", tomorrow))?;
+    /// assert!(tides.contains_key("north")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert_until(
         &self,
         into: &Keyspace,
@@ -271,6 +283,20 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::get`] and [`Transaction::insert`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let (from, to) = (db.keyspace("north")?, db.keyspace("south")?);
+    /// from.insert("reef", "coral")?;
+    /// // A key moves: no reader sees it in both keyspaces, or in neither.
+    /// db.transact(|transaction| match transaction.take(&from, "reef")? {
+    ///     Some(value) => transaction.insert(&to, "reef", &value),
+    ///     None => Ok(()),
+    /// })?;
+    /// assert!(from.is_empty()? && to.contains_key("reef")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn take(&self, from: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         let value = self.get(from, key.as_ref())?;
         if value.is_some() {
@@ -314,6 +340,19 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::range`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// let count = db.transact(|transaction| {
+    ///     transaction.insert(&reefs, "north/1", "coral")?;
+    ///     transaction.insert(&reefs, "south/1", "kelp")?;
+    ///     Ok::<_, holm::Error>(transaction.prefix(&reefs, "north/")?.count())
+    /// })?;
+    /// assert_eq!(count, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn prefix(&self, of: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<TransactionRange<'_>> {
         self.range(of, of_prefix(prefix.as_ref()))
     }
@@ -322,6 +361,22 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let jobs = db.keyspace("jobs")?;
+    /// jobs.insert("1", "dive")?;
+    /// let job = db.transact(|transaction| {
+    ///     let first = transaction.first(&jobs)?;
+    ///     if let Some((key, _)) = &first {
+    ///         transaction.remove(&jobs, key)?;
+    ///     }
+    ///     Ok::<_, holm::Error>(first)
+    /// })?;
+    /// assert_eq!(job.map(|(_, job)| job.to_vec()), Some(b"dive".to_vec()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn first(&self, of: &Keyspace) -> Result<Option<(Slice, Slice)>> {
         self.iter(of)?.next().transpose()
     }
@@ -417,6 +472,18 @@ impl Transaction {
 }
 
 /// Proof of a commit, by which its durability can be awaited.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let reefs = db.keyspace("reefs")?;
+/// let transaction = db.begin();
+/// transaction.insert(&reefs, "north", "coral")?;
+/// let receipt = transaction.commit()?;
+/// receipt.wait_durable()?;
+/// assert!(db.stats().epochs.durable >= receipt.epoch());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Receipt {
     engine: Arc<Engine>,

@@ -5,7 +5,7 @@ use crate::expiry::DEADLINE_BYTES;
 use crate::{MAX_KEY, MAX_VALUE};
 
 /// The first bytes of a stream.
-const MAGIC: &[u8; 8] = b"HolmFlow";
+pub(super) const MAGIC: &[u8; 8] = b"HolmFlow";
 
 /// The version of streams that this crate writes and reads.
 const VERSION: u32 = 1;

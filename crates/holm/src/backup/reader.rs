@@ -1,7 +1,9 @@
 //! Reading a backup stream. Nothing in it is believed: lengths, order, checksums and counts are verified as it is read.
 
 use super::BackupInfo;
-use super::format::{Body, END, FRAME_HEAD, HEADER, Header, Kind, MOST_BODY, STREAM, Totals, damaged, frame_checksum};
+use super::format::{
+    Body, END, FRAME_HEAD, HEADER, Header, Kind, MAGIC, MOST_BODY, STREAM, Totals, damaged, frame_checksum,
+};
 use crate::error::{Error, Result};
 use crate::keyspace_options::KeyspaceOptions;
 use std::io::{self, Read};
@@ -86,7 +88,7 @@ impl<'a> StreamReader<'a> {
         let mut bytes = [0; HEADER];
         let read = fill(input, &mut bytes)?;
         if read < HEADER {
-            let begins = bytes[..read.min(8)] == b"HolmFlow"[..read.min(8)] && read > 0;
+            let begins = read > 0 && bytes[..read.min(8)] == MAGIC[..read.min(8)];
             return Err(if begins {
                 damaged(0, "the header", format!("{read} bytes"), format!("{HEADER} bytes"))
             } else {

@@ -35,6 +35,26 @@ use std::sync::Arc;
 pub struct Changes(Arc<Inner>);
 
 /// One change of an epoch: see [`Changes::iter`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// use holm::Change;
+/// use std::time::Duration;
+/// let reefs = db.keyspace("reefs")?;
+/// db.sync()?;
+/// let mut feed = db.feed(1 << 20)?;
+/// while feed.next(Duration::ZERO)?.is_some() {} // the rest of the epoch in which the feed began
+/// reefs.insert("north", "coral")?;
+/// db.sync()?;
+/// for change in feed.next(Duration::ZERO)?.expect("synced").iter() {
+///     match change {
+///         Change::Put { keyspace, key, .. } => assert_eq!((keyspace, key), ("reefs", &b"north"[..])),
+///         other => panic!("{other:?}"),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change<'a> {
@@ -165,17 +185,57 @@ impl Changes {
 
     /// Returns the mark of the database at the end of the epoch, if the epoch has changed it: the number that a
     /// replicated state machine stores together with its writes.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use std::time::Duration;
+    /// db.sync()?;
+    /// let mut feed = db.feed(1 << 20)?;
+    /// while feed.next(Duration::ZERO)?.is_some() {} // the rest of the epoch in which the feed began
+    /// db.batch().mark(7).commit()?;
+    /// db.sync()?;
+    /// assert_eq!(feed.next(Duration::ZERO)?.expect("synced").mark(), Some(7));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn mark(&self) -> Option<u64> {
         self.0.mark
     }
 
     /// Returns the names of the keyspaces that were dropped. Their pairs are not listed.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use std::time::Duration;
+    /// db.keyspace("reefs")?;
+    /// db.sync()?;
+    /// let mut feed = db.feed(1 << 20)?;
+    /// while feed.next(Duration::ZERO)?.is_some() {} // the rest of the epoch in which the feed began
+    /// db.drop_keyspace("reefs")?;
+    /// db.sync()?;
+    /// assert_eq!(feed.next(Duration::ZERO)?.expect("synced").dropped().collect::<Vec<_>>(), ["reefs"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn dropped(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.dropped.iter().map(|name| &**name)
     }
 
     /// Returns the names of the keyspaces that were created. A name that was also dropped belongs to another keyspace
     /// from here on.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use std::time::Duration;
+    /// db.sync()?;
+    /// let mut feed = db.feed(1 << 20)?;
+    /// while feed.next(Duration::ZERO)?.is_some() {} // the rest of the epoch in which the feed began
+    /// db.keyspace("reefs")?;
+    /// db.sync()?;
+    /// assert_eq!(feed.next(Duration::ZERO)?.expect("synced").created().collect::<Vec<_>>(), ["reefs"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn created(&self) -> impl ExactSizeIterator<Item = &str> {
         self.0.created.iter().map(|keyspace| &*keyspace.name)
     }

@@ -21,6 +21,20 @@ use std::sync::Arc;
 /// # Errors
 /// An item is an error if its pair cannot be read, as for [`Transaction::get`]. The iterator ends after the first
 /// error.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let reefs = db.keyspace("reefs")?;
+/// reefs.insert("east", "coral")?;
+/// db.transact(|transaction| {
+///     transaction.insert(&reefs, "north", "kelp")?;
+///     let keys: Vec<_> = transaction.iter(&reefs)?.rev().map(|pair| Ok(pair?.0)).collect::<holm::Result<_>>()?;
+///     assert_eq!((&*keys[0], &*keys[1]), (&b"north"[..], &b"east"[..]));
+///     Ok::<_, holm::Error>(())
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TransactionRange<'t> {
     transaction: &'t Transaction,
     tree: Arc<KeyspaceTree>,

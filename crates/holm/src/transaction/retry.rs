@@ -52,7 +52,7 @@ impl Drop for Inside {
 }
 
 /// Waits before another attempt: longer each time, and not as long as other threads do.
-fn pause(attempt: u32) {
+pub(crate) fn pause(attempt: u32) {
     if attempt < 2 {
         return std::thread::yield_now();
     }
