@@ -89,7 +89,7 @@ typedef struct holm_feed holm_feed;         /* the changes of a database, epoch 
 typedef struct holm_changes holm_changes;   /* what one epoch has changed */
 
 /* How many of the latest writes a power failure may lose. */
-#define HOLM_BUFFERED 0 /* at most those of two intervals and one sync; writes return at once */
+#define HOLM_BUFFERED 0 /* about those of max(interval, sync) + sync; writes return at once */
 #define HOLM_STRICT 1   /* none: a write returns when it is synced, and threads share a sync */
 #define HOLM_ON_SYNC 2  /* at most those after the last holm_sync() that returned */
 

@@ -278,7 +278,7 @@ int main(int count, char **arguments) {
     IS(HOLM_OK, holm_contains(tides, "north", 5));
     IS(HOLM_POISONED, holm_insert_for(tides, "north", 5, "", 0, HOUR));
     IS(HOLM_POISONED, holm_persist(tides, "north", 5));
-    IS(HOLM_POISONED, holm_expire_in(tides, "north", 5, HOUR));
+    IS(HOLM_POISONED, holm_expire_in(tides, "north", 5, 2 * (uint64_t)HOUR));
     holm_close_keyspace(tides);
     background(arguments[2]);
     puts("every expiry");
