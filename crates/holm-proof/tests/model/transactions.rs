@@ -43,7 +43,14 @@ enum Conflict {
     Certain,
 }
 
+/// A transaction that has scanned fewer pairs reads no more than 64 leaves, after which it would go on at a snapshot.
+const SHORT: usize = 32;
+
 impl TransactionTwin {
+    fn pairs_scanned(&self) -> usize {
+        self.scans.iter().map(|scan| scan.stored.len()).sum()
+    }
+
     /// Returns whether a read or a commit conflicts now.
     fn conflict(&self, state: &State) -> Conflict {
         let now = self.now.unwrap_or(0);
@@ -139,6 +146,10 @@ impl World {
                 assert!(matches!(again, Err(Error::Conflict | Error::Dropped { .. })), "{again:?}");
                 return;
             }
+        }
+        // It may read at a snapshot by now, whose state the model does not keep. So it ends while nothing has changed.
+        if twin.pairs_scanned() > SHORT {
+            return self.finish(twin);
         }
         self.transactions.insert(at, twin);
     }
