@@ -45,11 +45,7 @@ fn lines(workload: Workload, companion: Companion, runs: &[Beside]) -> String {
     }
     let bytes = |run: &Beside| run.bytes.iter().max().map(|bytes| *bytes as f64 / 1e6);
     if let Some(bytes) = some_spread(runs.iter().filter_map(bytes), 1) {
-        let what = match companion {
-            Companion::Snapshot => "held for the snapshot at its end",
-            Companion::Backup => "of each backup",
-            _ => "of changes",
-        };
+        let what = if companion == Companion::Snapshot { "held for the snapshot at its end" } else { "of each backup" };
         lines += &format!("  {bytes} MB {what}\n");
     }
     lines
