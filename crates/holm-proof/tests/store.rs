@@ -10,6 +10,8 @@
 mod damage;
 #[path = "store/designs.rs"]
 mod designs;
+#[path = "store/each_call.rs"]
+mod each_call;
 #[path = "store/ends.rs"]
 mod ends;
 #[path = "store/faults.rs"]

@@ -1,6 +1,7 @@
 //! Incremental backups that are applied to a copy: whatever fails, and whenever power does, the copy is at one backup
 //! or at the next, and an opening completes what was begun.
 
+use crate::each_call;
 use crate::history::{Contents, Mode, contents};
 use holm::{Database, Durability, Error};
 use holm_proof::disk::{Fault, Kind, SimDisk};
@@ -67,23 +68,15 @@ impl Source {
     }
 }
 
-/// Calls `look` with what a fault at each call of an application leaves: the disk, what the call returned, and a
-/// context for errors.
-fn at_each_call(source: &Source, fault: Fault, mut look: impl FnMut(&SimDisk, Result<(), Error>, &str)) {
-    for call in 0.. {
+/// Calls `look` with what a fault at each call of an application leaves.
+fn at_each_call(source: &Source, fault: Fault, look: impl FnMut(&SimDisk, Result<(), Error>, &str)) {
+    let prepare = || {
         let disk = source.copy();
         let db = MODE.open(&disk).expect("a sound disk");
         db.sync().expect("a sound disk");
-        let before = disk.calls().of(Kind::Any);
-        disk.fail(Kind::Any, before + call, fault);
-        let done = db.apply(&mut &source.streams[1][..]).map(drop);
-        let reached = disk.calls().of(Kind::Any) - before;
-        look(&disk, done, &format!("{fault:?} at call {call}"));
-        if reached <= call {
-            assert!(call > 20, "an application makes calls: {call}");
-            return;
-        }
-    }
+        (disk, db)
+    };
+    each_call::at_each_call(fault, prepare, |_, db| db.apply(&mut &source.streams[1][..]).map(drop), look);
 }
 
 /// Power fails at each call of an application, and in half of the cases again while the next opening completes it.

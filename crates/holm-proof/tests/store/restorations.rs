@@ -1,9 +1,10 @@
 //! Restorations of a backup: whatever fails, and whenever power does, the folder is absent or has the whole database,
 //! and the next restoration succeeds.
 
+use crate::each_call;
 use crate::history::{Contents, Mode, contents};
 use holm::{Database, Durability, Error};
-use holm_proof::disk::{Fault, Kind, SimDisk};
+use holm_proof::disk::{Fault, SimDisk};
 
 const MODE: Mode = Mode::new(false, Durability::OnSync);
 const FOLDER: &str = "/copy";
@@ -53,17 +54,17 @@ impl Backup {
 
 /// Calls `look` with what a fault at each call of a restoration leaves.
 fn at_each_call(backup: &Backup, fault: Fault, mut look: impl FnMut(&SimDisk, Result<(), Error>, &str)) {
-    for call in 0.. {
-        let disk = SimDisk::new();
-        disk.fail(Kind::Any, call, fault);
-        let done = backup.restore(&disk);
-        let reached = disk.calls().of(Kind::Any);
-        look(&disk, done, &format!("{fault:?} at call {call}"));
-        if reached <= call {
-            assert!(call > 30, "a restoration makes calls: {call}");
-            return;
-        }
-    }
+    let mut calls = 0;
+    each_call::at_each_call(
+        fault,
+        || (SimDisk::new(), ()),
+        |disk, ()| backup.restore(disk),
+        |disk, done, context| {
+            calls += 1;
+            look(disk, done, context);
+        },
+    );
+    assert!(calls > 31, "a restoration makes calls: {calls}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Commits of several leaves: all or nothing to readers, valid only over what was read, and never half-way for want of
 //! room.
 
-use holm_medium::{FIRST_EPOCH, Flush, Guard, Mapped, MappedOptions, Storage, StorageOps, Writer};
-use holm_search::Search;
+use crate::fixture;
+use holm_medium::{Guard, Mapped, StorageOps, Writer};
 use holm_tree::{
     CommitObserver, CommitRequest, Committed, Design, Index, LeafVersion, SeekTarget, TreeRoot, TreeSet, TreeWrite,
     Words, designs,
@@ -32,10 +32,7 @@ struct Tree<D: Design> {
 
 impl<D: Design> Tree<D> {
     fn new() -> Self {
-        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let writer =
-            Arc::new(Storage::open(Mapped::anonymous(options).expect("address space"), FIRST_EPOCH).expect("memory"));
-        let tree_set = TreeSet::new(writer.clone(), Words, Search::detect());
+        let (writer, tree_set) = fixture::tree_set();
         let root = |keyspace| tree_set.create_tree(&mut writer.clock().pin().expect("sound"), keyspace);
         let roots = [7, 9].map(|keyspace| root(keyspace).expect("memory"));
         Tree { writer, tree_set, roots }

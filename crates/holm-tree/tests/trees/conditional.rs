@@ -1,7 +1,7 @@
 //! Changes that apply only if leaves are as they were read: what counts as changed, and what does not.
 
-use holm_medium::{FIRST_EPOCH, Flush, Guard, Mapped, MappedOptions, Storage, StorageOps, Writer};
-use holm_search::Search;
+use crate::fixture;
+use holm_medium::{Guard, Mapped, StorageOps, Writer};
 use holm_tree::{
     Conditional, Design, Index, LeafVersion, Lookup, Reuse, SeekTarget, Seen, Superseded, TreeRoot, TreeSet, Words,
     designs,
@@ -17,10 +17,7 @@ struct Tree<D: Design> {
 impl<D: Design> Tree<D> {
     /// Keys from 10 on in steps of ten.
     fn with(count: u64) -> Self {
-        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let writer =
-            Arc::new(Storage::open(Mapped::anonymous(options).expect("address space"), FIRST_EPOCH).expect("memory"));
-        let tree_set = TreeSet::new(writer.clone(), Words, Search::detect());
+        let (writer, tree_set) = fixture::tree_set();
         let root = tree_set.create_tree(&mut writer.clock().pin().expect("sound"), 7).expect("memory");
         let tree = Tree { writer, tree_set, root };
         for key in 1..=count {

@@ -1,7 +1,7 @@
 //! Leaves that removals have emptied disappear, and the nodes above them follow. The tests count and measure no time.
 
-use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
-use holm_search::Search;
+use crate::fixture;
+use holm_medium::{FIRST_EPOCH, Mapped, StorageOps, Writer};
 use holm_tree::leaf::{Leaf, Overflow, RecoveryPoint};
 use holm_tree::{Design, Index, SeekTarget, TreeRoot, TreeSet, Words, designs};
 use std::collections::{BTreeMap, VecDeque};
@@ -17,10 +17,7 @@ struct Tree<D: Design> {
 
 impl<D: Design> Tree<D> {
     fn new() -> Self {
-        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let writer =
-            Arc::new(Storage::open(Mapped::anonymous(options).expect("address space"), FIRST_EPOCH).expect("memory"));
-        let tree_set = TreeSet::new(writer.clone(), Words, Search::detect());
+        let (writer, tree_set) = fixture::tree_set();
         let root = tree_set.create_tree(&mut writer.clock().pin().expect("sound"), 7).expect("memory");
         Tree { writer, tree_set, root }
     }

@@ -5,4 +5,5 @@
 mod commit;
 mod conditional;
 mod emptied;
+mod fixture;
 mod remove_range;

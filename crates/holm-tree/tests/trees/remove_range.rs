@@ -1,7 +1,7 @@
 //! The removal of ranges: what is left, how many leaves have it, and what writers beside it find.
 
-use holm_medium::{Epoch, FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
-use holm_search::Search;
+use crate::fixture;
+use holm_medium::{Epoch, Mapped, StorageOps, Writer};
 use holm_tree::leaf::{KeyRange, RecoveryPoint};
 use holm_tree::{Design, Index, RangeRemoval, Reuse, SeekTarget, Superseded, TreeRoot, TreeSet, Words, designs};
 use std::collections::BTreeMap;
@@ -17,10 +17,7 @@ struct Tree<D: Design> {
 
 impl<D: Design> Tree<D> {
     fn with(count: u64) -> Self {
-        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let medium = Mapped::anonymous(options).expect("address space");
-        let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
-        let tree_set = TreeSet::new(writer.clone(), Words, Search::detect());
+        let (writer, tree_set) = fixture::tree_set();
         let root = tree_set.create_tree(&mut writer.clock().pin().expect("sound"), 7).expect("memory");
         let tree = Tree { writer, tree_set, root };
         (0..count).for_each(|key| tree.put(key, key + 1));
