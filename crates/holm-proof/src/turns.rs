@@ -15,7 +15,8 @@ use crate::threads;
 use holm_medium::Result;
 use holm_tree::leaf::KeyRange;
 use holm_tree::{
-    CommitObserver, CommitRequest, LeafCursor, RangeRemoval, Reuse, SeekTarget, Superseded, TreeRoot, TreeWrite,
+    CommitObserver, CommitRequest, LeafCursor, RangeRemoval, Released, Reuse, SeekTarget, Superseded, TreeRoot,
+    TreeWrite,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -293,7 +294,7 @@ impl Run {
             open.reverse();
         }
         while let Some(opened) = open.pop() {
-            for payload in tree.close_snapshot(opened.generation) {
+            for Released { payload, .. } in tree.close_snapshot(opened.generation) {
                 if !self.freed.insert(payload) && self.bug != TurnBug::FreesAtOnce {
                     return Err(format!("{payload} is freed twice"));
                 }

@@ -277,7 +277,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     ) -> Result<Vec<Superseded>> {
         let mut replaced = Vec::with_capacity(writes.len());
         let (mut detached, mut sparse) = (Vec::new(), Vec::new());
-        groups.iter().for_each(|group| self.preserve(guard, &group.latched));
+        for Group { latched, writes: range } in &groups {
+            self.preserve(guard, latched, writes[range.clone()].iter().filter_map(|write| write.payload));
+        }
         observer.before_stores(guard);
         for Group { latched: LatchedLeaf { number, leaf, descriptor, .. }, writes: range } in &groups {
             let mut removed = false;

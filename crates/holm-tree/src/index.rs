@@ -10,6 +10,7 @@ use crate::conditional::{Conditional, Seen};
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
 use crate::leaf::{Capabilities, KeyRange, Pairs, RecoveryPoint};
+use crate::pre_images::Released;
 use crate::remove_range::RangeRemoval;
 use crate::sharded_counter::ShardedCounter;
 use crate::snapshot::Snapshot;
@@ -310,7 +311,7 @@ pub trait Index<K: Keys>: Send + Sync {
     fn begin_snapshot_between_epochs(&self) -> Result<(u64, Epoch)>;
     /// Closes a snapshot, and returns the payloads that no snapshot needs any more; the caller frees their records.
     /// Does nothing the second time. O(leaves changed and payloads retained while snapshots are open).
-    fn close_snapshot(&self, generation: u64) -> Vec<u64>;
+    fn close_snapshot(&self, generation: u64) -> Vec<Released>;
     /// Returns the bytes of memory that open snapshots use, and the bytes of records that they retain.
     fn snapshot_bytes(&self) -> (u64, u64);
     /// Looks a key up in an open snapshot. The record of a payload that the leaf no longer has is kept while the

@@ -33,6 +33,7 @@ mod merge;
 pub mod pair;
 pub mod pairs;
 mod postponed;
+mod pre_image_filter;
 mod pre_images;
 mod reachable;
 mod read_at;
@@ -60,6 +61,7 @@ pub use index::{Index, LeafCopy, LeafCursor, LeafVersion, Lookup, LookupAt, Rebu
 pub use keys::{Keys, Role, Slot, Words};
 pub use latch::{Latch, LatchGuard, Version};
 pub use long_separators::LongSeparators;
+pub use pre_images::Released;
 pub use remove_range::RangeRemoval;
 pub use slab::Slab;
 pub use snapshot::Snapshot;

@@ -10,12 +10,14 @@
 //! while a snapshot is open.
 //!
 //! A payload that gives way while the latest pre-image names it is *retained*: its record is freed once no open
-//! snapshot needs it.
+//! snapshot needs it. A filter for each leaf answers for most writers without a lock (`pre_image_filter`).
 //!
 //! Writers come here under the latch of the leaf, and readers validate the latch afterwards, so a chain and its leaf
-//! belong together. Locks are taken in the order `changes`, one shard, `open`, `retained`.
+//! belong together. Locks are taken in the order `changes`, one shard of chains, one shard of payloads, `open`.
 
 use crate::keys::{Keys, Slot};
+use crate::pre_image_filter::{Named, PreImageFilter};
+use crate::slab::Slab;
 use crate::sync::Mutex;
 use holm_medium::Epoch;
 use std::collections::{BTreeSet, HashMap};
@@ -72,11 +74,29 @@ impl Drop for PreImage {
     }
 }
 
-/// A payload that has given way, the bytes of its record, and the snapshots that need it: those after one generation,
-/// up to another.
+/// A payload that gives way in a leaf.
+#[derive(Clone, Copy)]
+pub(crate) struct GivenWay {
+    pub(crate) payload: u64,
+    /// The bytes of its record.
+    pub(crate) bytes: u64,
+    /// The label of the operation.
+    pub(crate) epoch: Epoch,
+}
+
+/// A payload that was retained for snapshots, and that none needs any more. The caller frees its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Released {
+    /// The payload.
+    pub payload: u64,
+    /// The epoch of the operation that replaced or removed it. The grace period counts from this epoch on: at the time
+    /// of the close, it need not be over.
+    pub epoch: Epoch,
+}
+
+/// A payload that has given way, and the snapshots that need it: those after one generation, up to another.
 struct Retained {
-    payload: u64,
-    bytes: u64,
+    old: GivenWay,
     after: u64,
     upto: u64,
 }
@@ -92,11 +112,16 @@ pub(crate) struct PreImages {
     shards: Vec<Mutex<HashMap<u32, Chain>>>,
     /// The number of chains.
     chains: AtomicU64,
+    /// By the leaf's number: a summary of its latest pre-image.
+    filters: Slab<PreImageFilter>,
     /// The open generations.
     open: Mutex<BTreeSet<u64>>,
+    /// The least of them; `u64::MAX` if there is none.
+    oldest_open: AtomicU64,
     /// The greatest of them; 0 if there is none.
     newest_open: AtomicU64,
-    retained: Mutex<Vec<Retained>>,
+    /// The payloads that have given way, by the leaf's number.
+    retained: Vec<Mutex<Vec<Retained>>>,
     pre_image_bytes: Arc<AtomicU64>,
     retained_bytes: AtomicU64,
 }
@@ -107,9 +132,11 @@ impl Default for PreImages {
             changes: Mutex::default(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             chains: AtomicU64::new(0),
+            filters: Slab::default(),
             open: Mutex::default(),
+            oldest_open: AtomicU64::new(u64::MAX),
             newest_open: AtomicU64::new(0),
-            retained: Mutex::default(),
+            retained: (0..SHARDS).map(|_| Mutex::default()).collect(),
             pre_image_bytes: Arc::default(),
             retained_bytes: AtomicU64::new(0),
         }
@@ -133,32 +160,38 @@ impl PreImages {
         &self.shards[leaf as usize % SHARDS]
     }
 
+    /// Publishes the least and the greatest open generation.
+    fn publish(&self, open: &BTreeSet<u64>) {
+        self.oldest_open.store(open.first().copied().unwrap_or(u64::MAX), Ordering::SeqCst);
+        self.newest_open.store(open.last().copied().unwrap_or(0), Ordering::SeqCst);
+    }
+
     /// Begins a generation with `begin`, which gets a function to call before any writer can see the generation.
     pub(crate) fn begin<T>(&self, begin: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
         let _changes = lock(&self.changes);
         begin(&mut |generation| {
-            lock(&self.open).insert(generation);
-            self.newest_open.store(generation, Ordering::SeqCst);
+            let mut open = lock(&self.open);
+            open.insert(generation);
+            self.publish(&open);
         })
     }
 
     /// Closes a generation. `end_snapshots` runs if it was the last open one. Returns the payloads that no snapshot
     /// needs any more; none if the generation is not open. O(leaves changed and payloads retained while snapshots are
     /// open).
-    pub(crate) fn close(&self, generation: u64, end_snapshots: impl FnOnce()) -> Vec<u64> {
+    pub(crate) fn close(&self, generation: u64, end_snapshots: impl FnOnce()) -> Vec<Released> {
         let _changes = lock(&self.changes);
         let open = {
             let mut open = lock(&self.open);
             if !open.remove(&generation) {
                 return Vec::new();
             }
-            self.newest_open.store(open.last().copied().unwrap_or(0), Ordering::SeqCst);
+            self.publish(&open);
             open.clone()
         };
         if open.is_empty() {
             end_snapshots();
         }
-        // Chains before payloads: a writer that has retained a payload had found its chain, under the shard's lock.
         for shard in &self.shards {
             let mut chains = lock(shard);
             let before = chains.len();
@@ -170,14 +203,19 @@ impl PreImages {
             chains.shrink_to_fit();
         }
         let mut freed = Vec::new();
-        lock(&self.retained).retain(|retained| {
-            let needed = is_open_within(&open, retained.after, retained.upto);
-            if !needed {
-                freed.push(retained.payload);
-                self.retained_bytes.fetch_sub(retained.bytes, Ordering::Relaxed);
-            }
-            needed
-        });
+        for shard in &self.retained {
+            let mut payloads = lock(shard);
+            payloads.retain(|retained| {
+                let needed = is_open_within(&open, retained.after, retained.upto);
+                if !needed {
+                    let GivenWay { payload, bytes, epoch } = retained.old;
+                    freed.push(Released { payload, epoch });
+                    self.retained_bytes.fetch_sub(bytes, Ordering::Relaxed);
+                }
+                needed
+            });
+            payloads.shrink_to_fit();
+        }
         freed
     }
 
@@ -186,9 +224,42 @@ impl PreImages {
         (self.pre_image_bytes.load(Ordering::Relaxed), self.retained_bytes.load(Ordering::Relaxed))
     }
 
+    /// Returns the bytes of the filters, which remain allocated.
+    pub(crate) fn filter_bytes(&self) -> u64 {
+        self.filters.allocated_bytes()
+    }
+
     /// Keeps what a leaf holds, before a writer of this generation changes it: the writer does not belong to the
-    /// snapshots up to that generation. The writer holds the leaf's latch.
-    pub(crate) fn preserve(&self, leaf: u32, generation: u64, copy: impl FnOnce() -> PreImageContents) {
+    /// snapshots up to that generation. The writer holds the leaf's latch, and will put `payloads` if anything.
+    pub(crate) fn preserve(
+        &self,
+        leaf: u32,
+        generation: u64,
+        payloads: impl Iterator<Item = u64>,
+        copy: impl FnOnce() -> PreImageContents,
+    ) {
+        let upto = generation.min(self.newest_open.load(Ordering::SeqCst));
+        if upto == 0 {
+            return;
+        }
+        let filter = self.filters.get_or_allocate(leaf);
+        // Without a filter, the number is one of the very last. Chains then answer alone.
+        if filter.is_none_or(|filter| filter.upto() < upto) {
+            self.add(leaf, generation, filter, copy);
+        }
+        if let Some(filter) = filter {
+            payloads.for_each(|payload| filter.note_put(payload));
+        }
+    }
+
+    #[cold]
+    fn add(
+        &self,
+        leaf: u32,
+        generation: u64,
+        filter: Option<&PreImageFilter>,
+        copy: impl FnOnce() -> PreImageContents,
+    ) {
         let mut chains = lock(self.shard(leaf));
         // Under the lock: a snapshot that closes is no longer open when it looks through the chains. Otherwise it could
         // miss a pre-image that is made for it, which would stay until another one closes.
@@ -200,36 +271,56 @@ impl PreImages {
         let pre_image = PreImage { upto, contents: copy(), bytes: self.pre_image_bytes.clone() };
         self.pre_image_bytes.fetch_add(pre_image.size(), Ordering::Relaxed);
         let pre_image = Arc::new(pre_image);
-        match chain {
+        let chain = match chain {
             Some(chain) => {
                 prune(chain, &lock(&self.open));
-                chain.push(pre_image);
+                chain
             }
             None => {
-                chains.insert(leaf, vec![pre_image]);
                 self.chains.fetch_add(1, Ordering::Relaxed);
+                chains.entry(leaf).or_default()
             }
+        };
+        if let Some(filter) = filter {
+            filter.set(upto, chain.is_empty(), pre_image.contents.pairs.iter().map(|slot| slot.payload));
         }
+        chain.push(pre_image);
     }
 
-    /// Retains a payload of this many bytes that gives way in a leaf, if an open snapshot needs it. Returns whether one
-    /// does; the caller then leaves the record alone. The writer has called [`PreImages::preserve`] and still holds the
-    /// latch.
-    pub(crate) fn retain(&self, leaf: u32, payload: u64, bytes: u64) -> bool {
+    /// Retains a payload that gives way in a leaf, if an open snapshot needs it. Returns whether one does; the caller
+    /// then leaves the record alone. The writer has called [`PreImages::preserve`] and still holds the latch.
+    pub(crate) fn retain(&self, leaf: u32, old: GivenWay) -> bool {
+        let needed = match self.filters.get(leaf).map_or(Named::Perhaps, |filter| filter.names(old.payload)) {
+            Named::No => None,
+            Named::ByTheOnly { upto } => Some((0, upto)),
+            Named::Perhaps => self.needed_by(leaf, old.payload),
+        };
+        let Some((after, upto)) = needed else { return false };
+        let mut payloads = lock(&self.retained[leaf as usize % SHARDS]);
+        // Under the lock: a snapshot that closes is no longer open when it looks through the payloads.
+        let is_open = match after {
+            0 => self.oldest_open.load(Ordering::SeqCst) <= upto,
+            _ => is_open_within(&lock(&self.open), after, upto),
+        };
+        if is_open {
+            self.retained_bytes.fetch_add(old.bytes, Ordering::Relaxed);
+            payloads.push(Retained { old, after, upto });
+        }
+        is_open
+    }
+
+    /// Returns the generations whose snapshots need a payload of a leaf: those after one generation, up to another.
+    #[cold]
+    fn needed_by(&self, leaf: u32, payload: u64) -> Option<(u64, u64)> {
         let chains = lock(self.shard(leaf));
-        let Some((latest, older)) = chains.get(&leaf).and_then(|chain| chain.split_last()) else { return false };
+        let (latest, older) = chains.get(&leaf)?.split_last()?;
         // A payload that the latest pre-image does not name has been put since.
         if !latest.names(payload) {
-            return false;
+            return None;
         }
         let after =
             older.iter().rev().find(|pre_image| !pre_image.names(payload)).map_or(0, |pre_image| pre_image.upto);
-        if !is_open_within(&lock(&self.open), after, latest.upto) {
-            return false;
-        }
-        self.retained_bytes.fetch_add(bytes, Ordering::Relaxed);
-        lock(&self.retained).push(Retained { payload, bytes, after, upto: latest.upto });
-        true
+        Some((after, latest.upto))
     }
 
     /// Gives the pre-images of a leaf to the leaves that have its range from now on. A leaf that is not among them is
@@ -239,12 +330,15 @@ impl PreImages {
         if self.chains.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let Some(chain) = lock(self.shard(leaf)).get(&leaf).cloned() else { return };
+        let chain = lock(self.shard(leaf)).get(&leaf).cloned().unwrap_or_default();
         for number in into.clone().filter(|number| *number != leaf) {
             let mut chains = lock(self.shard(number));
             let mut own = chain.clone();
-            // As in `preserve`: a snapshot that closes meanwhile may have looked through this shard.
+            // As in `add`: a snapshot that closes meanwhile may have looked through this shard.
             prune(&mut own, &lock(&self.open));
+            if let Some(filter) = self.filters.get_or_allocate(number) {
+                filter.copy_from(self.filters.get(leaf).filter(|_| !own.is_empty()));
+            }
             if own.is_empty() {
                 continue;
             }
@@ -258,6 +352,9 @@ impl PreImages {
 
     /// Forgets the pre-images of a leaf that is given up.
     pub(crate) fn forget(&self, leaf: u32) {
+        if let Some(filter) = self.filters.get(leaf) {
+            filter.clear();
+        }
         if self.chains.load(Ordering::Relaxed) > 0 && lock(self.shard(leaf)).remove(&leaf).is_some() {
             self.chains.fetch_sub(1, Ordering::Relaxed);
         }
@@ -271,118 +368,4 @@ impl PreImages {
 }
 
 #[cfg(all(test, not(shuttle)))]
-mod tests {
-    use super::*;
-
-    fn pair(payload: u64) -> Slot {
-        Slot { head: payload, payload }
-    }
-
-    fn open(pre_images: &PreImages, generation: u64) {
-        pre_images.begin(|begun| begun(generation));
-    }
-
-    fn keep(pre_images: &PreImages, leaf: u32, generation: u64, payloads: &[u64]) {
-        let pairs = payloads.iter().map(|payload| pair(*payload)).collect();
-        pre_images.preserve(leaf, generation, || PreImageContents { skip: 0, pairs, stamp: 0 });
-    }
-
-    fn held(pre_images: &PreImages, leaf: u32, generation: u64) -> Option<Vec<u64>> {
-        pre_images
-            .at(leaf, generation)
-            .map(|pre_image| pre_image.contents.pairs.iter().map(|slot| slot.payload).collect())
-    }
-
-    #[test]
-    fn each_snapshot_finds_what_the_leaf_held() {
-        let pre_images = PreImages::default();
-        keep(&pre_images, 5, 0, &[1]);
-        assert_eq!(held(&pre_images, 5, 1), None, "nobody looks back");
-        open(&pre_images, 1);
-        keep(&pre_images, 5, 1, &[1]);
-        keep(&pre_images, 5, 1, &[2]);
-        open(&pre_images, 2);
-        open(&pre_images, 3);
-        assert_eq!(held(&pre_images, 5, 3), None, "the leaf is as it was");
-        keep(&pre_images, 5, 3, &[3]);
-        assert_eq!([1, 2, 3].map(|generation| held(&pre_images, 5, generation)), [vec![1], vec![3], vec![3]].map(Some));
-        assert_eq!(pre_images.close(2, || panic!("others are open")), []);
-        assert_eq!([1, 3].map(|generation| held(&pre_images, 5, generation)), [vec![1], vec![3]].map(Some));
-        pre_images.close(3, || panic!("one is open"));
-        assert_eq!(held(&pre_images, 5, 1), Some(vec![1]));
-        let mut ended = false;
-        pre_images.close(1, || ended = true);
-        assert!(ended && pre_images.bytes() == (0, 0) && pre_images.chains.load(Ordering::Relaxed) == 0);
-        assert_eq!(pre_images.close(1, || panic!("it is closed")), []);
-    }
-
-    /// Every order in which three snapshots close: each payload is freed once, and not while a snapshot needs it.
-    #[test]
-    fn payloads_are_freed_once_and_in_time() {
-        let orders = [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]];
-        for order in orders {
-            let pre_images = PreImages::default();
-            // In each generation, payload `g` gives way to `g + 1`; 10 stays through the first two.
-            open(&pre_images, 1);
-            keep(&pre_images, 5, 1, &[1, 10]);
-            assert!(pre_images.retain(5, 1, 8));
-            assert!(!pre_images.retain(5, 7, 8), "put since");
-            open(&pre_images, 2);
-            keep(&pre_images, 5, 2, &[2, 10]);
-            assert!(pre_images.retain(5, 2, 8) && pre_images.retain(5, 10, 8));
-            open(&pre_images, 3);
-            keep(&pre_images, 5, 3, &[3]);
-            assert!(pre_images.retain(5, 3, 8));
-            let needed = |open: &[u64]| -> BTreeSet<u64> {
-                let of = |generation: &u64| match generation {
-                    1 => vec![1, 10],
-                    2 => vec![2, 10],
-                    _ => vec![3],
-                };
-                open.iter().flat_map(of).collect()
-            };
-            let mut kept: BTreeSet<u64> = [1, 2, 3, 10].into();
-            for at in 0..3 {
-                for payload in pre_images.close(order[at], || ()) {
-                    assert!(kept.remove(&payload), "{payload} is freed twice");
-                }
-                assert_eq!(kept, needed(&order[at + 1..]), "{order:?}, after {}", order[at]);
-            }
-            assert_eq!(pre_images.bytes(), (0, 0));
-        }
-    }
-
-    /// A short snapshot beside a long one leaves nothing behind.
-    #[test]
-    fn chains_do_not_grow_with_snapshots_that_close() {
-        let pre_images = PreImages::default();
-        open(&pre_images, 1);
-        keep(&pre_images, 5, 1, &[1]);
-        for generation in 2..100 {
-            open(&pre_images, generation);
-            keep(&pre_images, 5, generation, &[generation]);
-            assert!(pre_images.retain(5, generation, 8));
-            assert_eq!(pre_images.close(generation, || ()), [generation]);
-            assert_eq!(
-                (held(&pre_images, 5, 1), pre_images.shard(5).lock().expect("no panic")[&5].len()),
-                (Some(vec![1]), 1)
-            );
-        }
-    }
-
-    #[test]
-    fn both_halves_of_a_split_have_the_pasts() {
-        let pre_images = PreImages::default();
-        open(&pre_images, 1);
-        keep(&pre_images, 5, 1, &[1, 2]);
-        pre_images.divide(5, [70, 71].into_iter());
-        assert_eq!([5, 70, 71].map(|leaf| held(&pre_images, leaf, 1).is_some()), [false, true, true]);
-        open(&pre_images, 2);
-        keep(&pre_images, 70, 2, &[3]);
-        assert_eq!((held(&pre_images, 70, 2), held(&pre_images, 71, 2)), (Some(vec![3]), None));
-        assert!(pre_images.retain(71, 2, 8) && !pre_images.retain(70, 1, 8));
-        pre_images.divide(71, [71, 72].into_iter());
-        pre_images.forget(71);
-        assert_eq!([71, 72].map(|leaf| held(&pre_images, leaf, 1).is_some()), [false, true]);
-    }
-}
+mod tests;

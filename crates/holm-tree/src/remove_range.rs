@@ -151,7 +151,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 && high.is_none_or(|high| self.keys.compare(slot, skip, high).is_lt())
         };
         let mut old = Vec::with_capacity(D::Leaf::CAPACITY.min(MOST_PAIRS));
-        self.preserve(guard, &latched);
+        self.preserve(guard, &latched, None);
         {
             // The write handle goes before the latch, as in a put.
             let mut handle = self.writer.begin_write(guard);

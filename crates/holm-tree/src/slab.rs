@@ -62,6 +62,11 @@ impl<T: Default> Slab<T> {
         u64::from(self.next.load(Ordering::Relaxed)) * size_of::<T>() as u64
     }
 
+    /// Returns the bytes of all nodes for which there is memory.
+    pub fn allocated_bytes(&self) -> u64 {
+        self.chunks.iter().filter_map(OnceLock::get).map(|chunk| size_of_val(&**chunk) as u64).sum()
+    }
+
     /// Gives a number back for reuse.
     pub fn give(&self, number: u32) {
         self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(number);

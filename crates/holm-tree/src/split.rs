@@ -264,7 +264,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let pending = point.pending();
         if pending.is_some() {
             // The split may put that pair; a split alone changes nothing that a snapshot could see.
-            self.preserve(guard, &latched);
+            self.preserve(guard, &latched, pending);
         }
         let mut handle = self.writer.begin_write(guard);
         let request = SplitRequest {

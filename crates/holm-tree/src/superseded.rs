@@ -4,7 +4,7 @@ use crate::design::Design;
 use crate::keys::Keys;
 use crate::leaf::{Leaf as _, Replaced};
 use crate::pairs::Pairs;
-use crate::pre_images::PreImageContents;
+use crate::pre_images::{GivenWay, PreImageContents};
 use crate::tree_set::{LatchedLeaf, TreeSet};
 use holm_medium::{Guard, Medium};
 
@@ -29,18 +29,29 @@ pub struct Superseded {
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
-    /// Keeps what a leaf holds for open snapshots. Before the first store of an operation whose label is valid.
+    /// Keeps what a leaf holds for open snapshots. Before the first store of an operation whose label is valid, which
+    /// then puts `payloads` if anything.
     #[inline(always)]
-    pub(crate) fn preserve(&self, guard: &Guard<'_>, latched: &LatchedLeaf<'_, D>) {
+    pub(crate) fn preserve(
+        &self,
+        guard: &Guard<'_>,
+        latched: &LatchedLeaf<'_, D>,
+        payloads: impl IntoIterator<Item = u64>,
+    ) {
         if guard.has_snapshots() {
-            self.copy_pre_image(guard, latched);
+            self.copy_pre_image(guard, latched, payloads.into_iter());
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn copy_pre_image(&self, guard: &Guard<'_>, LatchedLeaf { number, leaf, descriptor, .. }: &LatchedLeaf<'_, D>) {
-        self.pre_images.preserve(*number, guard.generation(), || {
+    fn copy_pre_image(
+        &self,
+        guard: &Guard<'_>,
+        LatchedLeaf { number, leaf, descriptor, .. }: &LatchedLeaf<'_, D>,
+        payloads: impl Iterator<Item = u64>,
+    ) {
+        self.pre_images.preserve(*number, guard.generation(), payloads, || {
             let mut pairs = Pairs::default();
             self.leaf_pairs(leaf, &descriptor.volatile, &mut pairs);
             PreImageContents {
@@ -54,7 +65,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Says when the record of what a leaf has replaced may be reused. The latch is still held.
     #[inline(always)]
     pub(crate) fn superseded(&self, guard: &Guard<'_>, leaf: u32, old: Replaced) -> Superseded {
-        let reuse = if guard.has_snapshots() && self.is_retained(leaf, old.payload) {
+        let reuse = if guard.has_snapshots() && self.is_retained(guard, leaf, old.payload) {
             Reuse::WithSnapshots
         } else if old.same_epoch {
             Reuse::AtOnce
@@ -66,8 +77,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     #[cold]
     #[inline(never)]
-    fn is_retained(&self, leaf: u32, payload: u64) -> bool {
+    fn is_retained(&self, guard: &Guard<'_>, leaf: u32, payload: u64) -> bool {
         let bytes = K::extent(payload).map_or(0, |(_, words)| u64::from(words) * 8);
-        self.pre_images.retain(leaf, payload, bytes)
+        self.pre_images.retain(leaf, GivenWay { payload, bytes, epoch: guard.epoch() })
     }
 }

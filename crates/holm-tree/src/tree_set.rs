@@ -23,7 +23,7 @@ use crate::leaf::{
 };
 use crate::pairs::Pairs;
 use crate::postponed::Postponed;
-use crate::pre_images::PreImages;
+use crate::pre_images::{PreImages, Released};
 use crate::rebuild::Request;
 use crate::remove_range::RangeRemoval;
 use crate::slab::Slab;
@@ -98,11 +98,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// Returns the bytes of the volatile nodes above the leaves, and of the leaf descriptors. Free nodes count, because
-    /// they are reused and not returned.
+    /// Returns the bytes of the volatile nodes above the leaves, of the leaf descriptors, and of the filters that
+    /// snapshots have needed. What is free counts, because it is reused and not returned.
     pub fn volatile_bytes(&self) -> u64 {
         let blocks = u64::from(self.writer.storage().space.block_frontier());
-        self.inner.bytes() + blocks * size_of::<DescriptorOf<D>>() as u64
+        self.inner.bytes() + blocks * size_of::<DescriptorOf<D>>() as u64 + self.pre_images.filter_bytes()
     }
 
     /// Returns the context for a leaf with this volatile side.
@@ -251,7 +251,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> Tried {
-        self.preserve(guard, &latched);
+        self.preserve(guard, &latched, Some(payload));
         let old = {
             // The write handle goes before the latch: its dirty marks must be set while this is the block's only
             // writer.
@@ -280,7 +280,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         latched: LatchedLeaf<'_, D>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Superseded> {
-        self.preserve(guard, &latched);
+        self.preserve(guard, &latched, None);
         let old = {
             // The write handle goes before the latch, as in a put.
             let mut handle = self.writer.begin_write(guard);
@@ -506,7 +506,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         })
     }
 
-    fn close_snapshot(&self, generation: u64) -> Vec<u64> {
+    fn close_snapshot(&self, generation: u64) -> Vec<Released> {
         self.pre_images.close(generation, || self.writer.storage().clock.end_snapshots())
     }
 

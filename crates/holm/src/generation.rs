@@ -11,7 +11,7 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::record::{self, Copied, NoRecord};
 use crate::store::{Store, WritableStore};
 use holm_medium::{Epoch, Image};
-use holm_tree::{LeafCursor, LookupAt, SeekTarget, TreeRoot};
+use holm_tree::{LeafCursor, LookupAt, Released, SeekTarget, TreeRoot};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -67,9 +67,7 @@ impl WritableStore {
             return;
         }
         generation.ended.store(true, Ordering::SeqCst);
-        // Each of these gave way in this epoch or in an earlier one, so its grace period is over when this epoch's is.
-        let epoch = self.clock().active();
-        for payload in self.index.close_snapshot(generation.number) {
+        for Released { payload, epoch } in self.index.close_snapshot(generation.number) {
             let (offset, words) = record::extent(payload);
             self.storage.space().retire_record(epoch, offset, words);
         }

@@ -117,7 +117,7 @@ impl Range {
         drop(freed);
         let retained = tree_set.close_snapshot(generation);
         let mut freed = self.freed.lock().expect("no panic under it");
-        retained.into_iter().for_each(|payload| assert!(freed.insert(payload), "freed twice"));
+        retained.into_iter().for_each(|released| assert!(freed.insert(released.payload), "freed twice"));
     }
 }
 

@@ -178,7 +178,7 @@ fn a_snapshot_keeps_what_a_range_removal_takes() {
         let payload = tree.tree_set.get_at(&tree.root, generation, key).lookup.payload;
         assert_eq!(payload, Some(key + 1), "the snapshot has {key}");
     }
-    let mut freed = tree.tree_set.close_snapshot(generation);
+    let mut freed: Vec<_> = tree.tree_set.close_snapshot(generation).iter().map(|released| released.payload).collect();
     freed.sort_unstable();
     let mut retained: Vec<_> = gone.iter().map(|old| old.payload).collect();
     retained.sort_unstable();

@@ -2,7 +2,8 @@
 //!
 //! All that a transaction has read is of one instant, whether it commits or not. After each read every noted leaf
 //! is validated. A leaf that has changed is read again: the gets that it answered must have the same values as before.
-//! So gets conflict by key. Scans conflict by leaf, about seventeen pairs, because they depend on the gaps, too.
+//! So gets conflict by key. Scans conflict by leaf, about seventeen pairs, because they depend on the gaps, too. A
+//! transaction that only reads keeps no answers to compare: all its reads conflict by leaf, and it begins anew.
 //!
 //! A transaction that has read many leaves goes on at a snapshot, and its reads validate nothing more: see
 //! `at_snapshot`. A commit that writes validates all that was read, once.
@@ -48,8 +49,8 @@ const RECENT: usize = 8;
 /// What is known of a leaf that was read.
 #[derive(Clone, Copy, Default)]
 struct LeafState {
-    /// Whether a scan has read it: then any change of it conflicts.
-    scanned: bool,
+    /// Whether any change of it conflicts: a scan has read it, or the transaction only reads.
+    by_version: bool,
     /// Whether it has changed; what it answered is then read again.
     stale: bool,
 }
@@ -85,7 +86,7 @@ pub(super) struct Reads {
     now: Option<Millis>,
     /// The snapshot at which it reads, once it has read many leaves.
     snapshot: Option<OpenGeneration>,
-    /// It writes nothing, so what it reads at its snapshot need not be noted.
+    /// It writes nothing, so no answer is noted, and at its snapshot no leaf either.
     read_only: bool,
 }
 
@@ -140,7 +141,11 @@ impl Reads {
         let before = engine.store.before(tree, SearchKey::new(key), view)?;
         self.stamp = self.stamp.max(before.stamp);
         let leaf = self.enter(before.leaf, false)?;
-        self.note_point((tree, key, before.value.clone()), leaf);
+        if self.read_only {
+            self.states[leaf].by_version = true;
+        } else {
+            self.note_point((tree, key, before.value.clone()), leaf);
+        }
         self.stand_together(engine, leaf)?;
         Ok(before.value)
     }
@@ -164,7 +169,7 @@ impl Reads {
         let remainder = take(store, tree, bounds, 0, cursor, copied)?;
         self.stamp = self.stamp.max(cursor.stamp);
         let leaf = self.enter(cursor.leaf_version, false)?;
-        self.states[leaf].scanned = true;
+        self.states[leaf].by_version = true;
         self.stand_together(engine, leaf)?;
         Ok(remainder)
     }
@@ -210,7 +215,7 @@ impl Reads {
             self.outdate(at)?;
         }
         self.versions.push(version);
-        self.states.push(LeafState { scanned: false, stale });
+        self.states.push(LeafState { by_version: false, stale });
         let at = self.versions.len() - 1;
         if at == FEW_LEAVES {
             self.index_leaves();
@@ -227,7 +232,7 @@ impl Reads {
 
     /// Notes that a leaf has changed. At a snapshot that is no conflict yet: the transaction may write nothing.
     fn outdate(&mut self, at: usize) -> Result<()> {
-        if self.states[at].scanned && self.snapshot.is_none() {
+        if self.states[at].by_version && self.snapshot.is_none() {
             return Err(Error::Conflict);
         }
         self.states[at].stale = true;

@@ -96,7 +96,7 @@ impl Reads {
         self.stamp = self.stamp.max(cursor.stamp.min(snapshot.epoch()));
         if !self.read_only {
             let leaf = self.enter(cursor.leaf_version, cursor.from_pre_image)?;
-            self.states[leaf].scanned = true;
+            self.states[leaf].by_version = true;
         }
         Ok(remainder)
     }

@@ -1,0 +1,215 @@
+//! Chains, filters and retained payloads, alone.
+
+use super::*;
+use rand::seq::IteratorRandom as _;
+use rand::{Rng as _, SeedableRng as _};
+use rand_pcg::Pcg64;
+use std::collections::BTreeMap;
+
+fn pair(payload: u64) -> Slot {
+    Slot { head: payload, payload }
+}
+
+fn open(pre_images: &PreImages, generation: u64) {
+    pre_images.begin(|begun| begun(generation));
+}
+
+fn keep(pre_images: &PreImages, leaf: u32, generation: u64, payloads: &[u64]) {
+    let pairs = payloads.iter().map(|payload| pair(*payload)).collect();
+    let contents = PreImageContents { skip: 0, pairs, stamp: 0 };
+    pre_images.preserve(leaf, generation, [].into_iter(), || contents);
+}
+
+/// Each payload gives way in the epoch of its own number.
+fn retain(pre_images: &PreImages, leaf: u32, payload: u64) -> bool {
+    pre_images.retain(leaf, GivenWay { payload, bytes: 8, epoch: payload })
+}
+
+fn held(pre_images: &PreImages, leaf: u32, generation: u64) -> Option<Vec<u64>> {
+    pre_images.at(leaf, generation).map(|pre_image| pre_image.contents.pairs.iter().map(|slot| slot.payload).collect())
+}
+
+#[test]
+fn each_snapshot_finds_what_the_leaf_held() {
+    let pre_images = PreImages::default();
+    keep(&pre_images, 5, 0, &[1]);
+    assert_eq!(held(&pre_images, 5, 1), None, "nobody looks back");
+    open(&pre_images, 1);
+    keep(&pre_images, 5, 1, &[1]);
+    keep(&pre_images, 5, 1, &[2]);
+    open(&pre_images, 2);
+    open(&pre_images, 3);
+    assert_eq!(held(&pre_images, 5, 3), None, "the leaf is as it was");
+    keep(&pre_images, 5, 3, &[3]);
+    assert_eq!([1, 2, 3].map(|generation| held(&pre_images, 5, generation)), [vec![1], vec![3], vec![3]].map(Some));
+    assert_eq!(pre_images.close(2, || panic!("others are open")), []);
+    assert_eq!([1, 3].map(|generation| held(&pre_images, 5, generation)), [vec![1], vec![3]].map(Some));
+    pre_images.close(3, || panic!("one is open"));
+    assert_eq!(held(&pre_images, 5, 1), Some(vec![1]));
+    let mut ended = false;
+    pre_images.close(1, || ended = true);
+    assert!(ended && pre_images.bytes() == (0, 0) && pre_images.chains.load(Ordering::Relaxed) == 0);
+    assert_eq!(pre_images.close(1, || panic!("it is closed")), []);
+}
+
+/// Every order in which three snapshots close: each payload is freed once, and not while a snapshot needs it.
+#[test]
+fn payloads_are_freed_once_and_in_time() {
+    let orders = [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]];
+    for order in orders {
+        let pre_images = PreImages::default();
+        // In each generation, payload `g` gives way to `g + 1`; 10 stays through the first two.
+        open(&pre_images, 1);
+        keep(&pre_images, 5, 1, &[1, 10]);
+        assert!(retain(&pre_images, 5, 1));
+        assert!(!retain(&pre_images, 5, 7), "put since");
+        open(&pre_images, 2);
+        keep(&pre_images, 5, 2, &[2, 10]);
+        assert!(retain(&pre_images, 5, 2) && retain(&pre_images, 5, 10));
+        open(&pre_images, 3);
+        keep(&pre_images, 5, 3, &[3]);
+        assert!(retain(&pre_images, 5, 3));
+        let needed = |open: &[u64]| -> BTreeSet<u64> {
+            let of = |generation: &u64| match generation {
+                1 => vec![1, 10],
+                2 => vec![2, 10],
+                _ => vec![3],
+            };
+            open.iter().flat_map(of).collect()
+        };
+        let mut kept: BTreeSet<u64> = [1, 2, 3, 10].into();
+        for at in 0..3 {
+            for Released { payload, epoch } in pre_images.close(order[at], || ()) {
+                assert!(kept.remove(&payload), "{payload} is freed twice");
+                assert_eq!(epoch, payload, "the epoch in which it gave way, after which the grace period counts");
+            }
+            assert_eq!(kept, needed(&order[at + 1..]), "{order:?}, after {}", order[at]);
+        }
+        assert_eq!(pre_images.bytes(), (0, 0));
+    }
+}
+
+/// A short snapshot beside a long one leaves nothing behind.
+#[test]
+fn chains_do_not_grow_with_snapshots_that_close() {
+    let pre_images = PreImages::default();
+    open(&pre_images, 1);
+    keep(&pre_images, 5, 1, &[1]);
+    for generation in 2..100 {
+        open(&pre_images, generation);
+        keep(&pre_images, 5, generation, &[generation]);
+        assert!(retain(&pre_images, 5, generation));
+        assert_eq!(pre_images.close(generation, || ()), [Released { payload: generation, epoch: generation }]);
+        assert_eq!(
+            (held(&pre_images, 5, 1), pre_images.shard(5).lock().expect("no panic")[&5].len()),
+            (Some(vec![1]), 1)
+        );
+    }
+}
+
+#[test]
+fn both_halves_of_a_split_have_the_pasts() {
+    let pre_images = PreImages::default();
+    open(&pre_images, 1);
+    keep(&pre_images, 5, 1, &[1, 2]);
+    pre_images.divide(5, [70, 71].into_iter());
+    assert_eq!([5, 70, 71].map(|leaf| held(&pre_images, leaf, 1).is_some()), [false, true, true]);
+    open(&pre_images, 2);
+    keep(&pre_images, 70, 2, &[3]);
+    assert_eq!((held(&pre_images, 70, 2), held(&pre_images, 71, 2)), (Some(vec![3]), None));
+    assert!(retain(&pre_images, 71, 2) && !retain(&pre_images, 70, 1));
+    pre_images.divide(71, [71, 72].into_iter());
+    pre_images.forget(71);
+    assert_eq!([71, 72].map(|leaf| held(&pre_images, leaf, 1).is_some()), [false, true]);
+}
+
+/// Leaves that change at random beside snapshots, and sets of what each snapshot has.
+struct Model {
+    pre_images: PreImages,
+    leaves: Vec<Vec<u64>>,
+    snapshots: BTreeMap<u64, BTreeSet<u64>>,
+    retained: BTreeSet<u64>,
+    /// Payloads whose records are free again.
+    free: Vec<u64>,
+    generation: u64,
+    next: u64,
+}
+
+impl Model {
+    fn is_needed(&self, payload: u64) -> bool {
+        self.snapshots.values().any(|payloads| payloads.contains(&payload))
+    }
+
+    fn begin(&mut self) {
+        self.generation += 1;
+        open(&self.pre_images, self.generation);
+        self.snapshots.insert(self.generation, self.leaves.iter().flatten().copied().collect());
+    }
+
+    fn close(&mut self, generation: u64) {
+        self.snapshots.remove(&generation);
+        let released: BTreeSet<_> =
+            self.pre_images.close(generation, || ()).iter().map(|released| released.payload).collect();
+        let expected: BTreeSet<_> = self.retained.iter().copied().filter(|payload| !self.is_needed(*payload)).collect();
+        assert_eq!(released, expected);
+        self.retained.retain(|payload| !released.contains(payload));
+        self.free.extend(released);
+    }
+
+    fn put(&mut self, leaf: usize, slot: usize) {
+        let payload = self.free.pop().unwrap_or(self.next);
+        self.next += 1;
+        let slots = self.leaves[leaf].iter().copied().map(pair).collect();
+        let contents = PreImageContents { skip: 0, pairs: slots, stamp: 0 };
+        self.pre_images.preserve(leaf as u32, self.generation, [payload].into_iter(), || contents);
+        let old = std::mem::replace(&mut self.leaves[leaf][slot], payload);
+        let is_retained = retain(&self.pre_images, leaf as u32, old);
+        assert_eq!(is_retained, self.is_needed(old), "{old} in leaf {leaf}, {:?}", self.snapshots);
+        if is_retained {
+            self.retained.insert(old);
+        } else {
+            self.free.push(old);
+        }
+    }
+
+    /// Moves half of a leaf into a fresh one.
+    fn split(&mut self, leaf: usize) {
+        let half = self.leaves[leaf].len() / 2;
+        let moved = self.leaves[leaf].split_off(half);
+        self.leaves.push(moved);
+        self.pre_images.divide(leaf as u32, [leaf as u32, self.leaves.len() as u32 - 1].into_iter());
+    }
+}
+
+#[test]
+fn a_payload_is_retained_exactly_if_an_open_snapshot_has_it() {
+    for seed in 0..40 {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let mut model = Model {
+            pre_images: PreImages::default(),
+            leaves: vec![(1..=64).collect(), (65..=128).collect()],
+            snapshots: BTreeMap::new(),
+            retained: BTreeSet::new(),
+            free: vec![],
+            generation: 0,
+            next: 1_000,
+        };
+        for _ in 0..2_000 {
+            let leaf = random.random_range(0..model.leaves.len());
+            match random.random_range(0..40) {
+                0 if model.snapshots.len() < 4 => model.begin(),
+                1 => {
+                    if let Some(generation) = model.snapshots.keys().copied().choose(&mut random) {
+                        model.close(generation);
+                    }
+                }
+                2 if model.leaves[leaf].len() > 8 => model.split(leaf),
+                _ => model.put(leaf, random.random_range(0..model.leaves[leaf].len())),
+            }
+        }
+        while let Some(generation) = model.snapshots.keys().next().copied() {
+            model.close(generation);
+        }
+        assert!(model.retained.is_empty() && model.pre_images.bytes() == (0, 0));
+    }
+}
