@@ -2,23 +2,23 @@
 //!
 //! While a snapshot is open, each change of a leaf asks two things. Has the leaf a pre-image for all open snapshots?
 //! Does the latest pre-image name the payload that gives way? The pre-images lie behind a lock, and are cold in the
-//! caches. Two Bloom filters with one hash answer the second question most of the time: one of what the pre-image
-//! names, and one of what was put since. What neither names is impossible; what one of them lacks is settled; what both
-//! have is searched in the pre-image itself.
+//! caches. Two Bloom filters answer the second question most of the time: one of what the pre-image names, and one of
+//! what was put since. What one of them lacks is settled; what both have is searched in the pre-image itself.
 //!
 //! All stores happen under the leaf's latch, which orders them.
 
 use crate::sync::atomic::AtomicU64;
 use crate::sync::atomic::Ordering::Relaxed;
 
-/// Words of the filter of what the pre-image names: it is made once, with some seventeen payloads.
-const NAMED_WORDS: usize = 2;
+/// Words of the filter of what the pre-image names. It is made once, with some seventeen payloads and three bits each,
+/// so it errs for one payload in five hundred.
+const NAMED_WORDS: usize = 6;
 
 /// The flag beside the generation: an older pre-image exists.
 const HAS_OLDER: u64 = 1 << 63;
 
-/// The summary of a leaf's latest pre-image.
-#[repr(align(32))]
+/// The summary of a leaf's latest pre-image, in one line.
+#[repr(align(64))]
 pub(crate) struct PreImageFilter {
     /// The generation up to which the pre-image is true; 0: there was none. It may have been dropped since, because no
     /// open snapshot needs it.
@@ -45,19 +45,24 @@ impl Default for PreImageFilter {
     }
 }
 
-/// A hash of a payload: its seven high bits choose a bit.
+/// Spreads a payload over a word, whose high bits are the best.
 fn hash(payload: u64) -> u64 {
     payload.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The word and the bit of what is named.
-fn named_bit(payload: u64) -> (usize, u64) {
-    let hash = hash(payload);
-    ((hash >> 63) as usize % NAMED_WORDS, 1 << (hash >> 57 & 63))
+/// Returns the words and the bits of what is named.
+fn named_bits(payload: u64) -> [(usize, u64); 3] {
+    const BITS: u64 = NAMED_WORDS as u64 * 64;
+    let high = hash(payload);
+    let low = hash(high);
+    [high >> 32, low >> 32, (high ^ low) & 0xffff_ffff].map(|part| {
+        let at = part * BITS >> 32;
+        ((at / 64) as usize, 1 << (at % 64))
+    })
 }
 
 fn put_bit(payload: u64) -> u64 {
-    1 << (hash(payload) >> 57 & 63)
+    1 << (hash(payload) >> 58)
 }
 
 impl PreImageFilter {
@@ -70,7 +75,7 @@ impl PreImageFilter {
     /// Describes a new pre-image.
     pub(crate) fn set(&self, upto: u64, is_only: bool, payloads: impl Iterator<Item = u64>) {
         let mut named = [0; NAMED_WORDS];
-        payloads.map(named_bit).for_each(|(word, bit)| named[word] |= bit);
+        payloads.flat_map(named_bits).for_each(|(word, bit)| named[word] |= bit);
         self.named.iter().zip(named).for_each(|(word, named)| word.store(named, Relaxed));
         self.put.store(0, Relaxed);
         self.upto.store(if is_only { upto } else { upto | HAS_OLDER }, Relaxed);
@@ -85,8 +90,8 @@ impl PreImageFilter {
     /// Returns whether the pre-image names a payload that gives way in the leaf now.
     pub(crate) fn names(&self, payload: u64) -> Named {
         let upto = self.upto.load(Relaxed);
-        let (word, bit) = named_bit(payload);
-        if upto == 0 || self.named[word].load(Relaxed) & bit == 0 {
+        let is_named = || named_bits(payload).iter().all(|(word, bit)| self.named[*word].load(Relaxed) & bit != 0);
+        if upto == 0 || !is_named() {
             Named::No
         } else if upto & HAS_OLDER == 0 && self.put.load(Relaxed) & put_bit(payload) == 0 {
             Named::ByTheOnly { upto }
