@@ -113,3 +113,40 @@ impl PreImageFilter {
         self.upto.store(0, Relaxed);
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    fn said(filter: &PreImageFilter, payload: u64) -> &'static str {
+        match filter.names(payload) {
+            Named::No => "no",
+            Named::ByTheOnly { upto: 7 } => "by the only one",
+            Named::ByTheOnly { .. } => "by another one",
+            Named::Perhaps => "perhaps",
+        }
+    }
+
+    #[test]
+    fn a_filter_and_its_copy_are_sure_of_most_payloads() {
+        let filter = PreImageFilter::default();
+        assert_eq!(said(&filter, 1), "no");
+        filter.set(7, true, 1..=17);
+        filter.note_put(3);
+        let copy = PreImageFilter::default();
+        copy.copy_from(Some(&filter));
+        for filter in [&filter, &copy] {
+            // A payload that is named and put may be either.
+            assert_eq!(
+                [1, 2, 3].map(|payload| said(filter, payload)),
+                ["by the only one", "by the only one", "perhaps"]
+            );
+            let unsure = (1_000..2_000).filter(|payload| said(filter, *payload) != "no").count();
+            assert!(unsure <= 10, "{unsure} of 1000");
+        }
+        filter.set(7, false, 1..=17);
+        assert_eq!((said(&filter, 1), said(&filter, 40)), ("perhaps", "no"));
+        copy.copy_from(None);
+        assert_eq!((copy.upto(), said(&copy, 1)), (0, "no"));
+    }
+}
