@@ -85,6 +85,31 @@ fn a_record_moved_by_a_split_is_not_overwritten_at_once() {
     }
 }
 
+/// A record that gives way is not overwritten in its grace period, whether a snapshot has retained it or not. Until then
+/// a crash may go back to a state that has it, and the next open compares it with the log.
+#[test]
+fn a_record_is_not_overwritten_within_its_grace_period() {
+    for mode in Mode::over_designs(&[on_sync(false)]).into_iter().filter(|mode| !mode.private) {
+        for beside_snapshot in [false, true] {
+            let disk = SimDisk::new();
+            let mut session = begin(&disk, mode);
+            let put_all = |session: &mut Session| (0..60).for_each(|key| session.step(put(key, 16)));
+            put_all(&mut session);
+            session.sync();
+            let snapshot = beside_snapshot.then(|| session.db.snapshot().expect("sound"));
+            put_all(&mut session);
+            drop(snapshot);
+            put_all(&mut session);
+            let left = disk.kill();
+            let mut history = session.history();
+            history.floor = history.steps.len();
+            drop(session);
+            let found = reopened(&left, mode, &history);
+            assert_eq!(found, RecoveredFrom::PageCache, "{mode:?}, beside a snapshot: {beside_snapshot}");
+        }
+    }
+}
+
 /// The last epoch's record may begin the other half of the log. Closing must then empty both halves.
 #[test]
 fn closing_when_the_log_has_just_changed_halves() {
