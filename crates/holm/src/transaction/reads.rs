@@ -15,7 +15,7 @@ use crate::commit::Dependencies;
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::expiry::{Millis, ReadView};
+use crate::expiry::{Deadline, Millis, ReadView};
 use crate::generation::OpenGeneration;
 use crate::iter::take;
 use crate::keys::{Records, SearchKey};
@@ -148,6 +148,27 @@ impl Reads {
         }
         self.stand_together(engine, leaf)?;
         Ok(before.value)
+    }
+
+    /// Reads when a key expires; `None` if it is absent. Answers to gets have no deadlines, so any change of the leaf
+    /// conflicts.
+    ///
+    /// # Errors
+    /// As [`Reads::get`].
+    pub(super) fn deadline(
+        &mut self,
+        engine: &Arc<Engine>,
+        (tree, key, view): (&Arc<KeyspaceTree>, &[u8], ReadView),
+    ) -> Result<Option<Deadline>> {
+        if self.snapshot.is_some() {
+            return self.deadline_at_snapshot((tree, key, view));
+        }
+        let before = engine.store.before(tree, SearchKey::new(key), view)?;
+        self.stamp = self.stamp.max(before.stamp);
+        let leaf = self.enter(before.leaf, false)?;
+        self.states[leaf].by_version = true;
+        self.stand_together(engine, leaf)?;
+        Ok(before.value.map(|_| before.deadline))
     }
 
     /// Copies pairs of the leaf at a scan's near bound, which belong together with all that was read before. Returns

@@ -23,6 +23,11 @@ impl OwnWrite {
         self.put.as_ref().map(|(value, _)| &**value)
     }
 
+    /// Returns when the value that the transaction itself sees expires.
+    pub(super) fn deadline(&self, view: ReadView) -> Option<Deadline> {
+        self.put.as_ref().map(|(_, deadline)| *deadline).filter(|deadline| view.shows(*deadline))
+    }
+
     /// Returns the value that the transaction itself sees.
     pub(super) fn visible(&self, view: ReadView) -> Option<&[u8]> {
         self.put.as_ref().filter(|(_, deadline)| view.shows(*deadline)).map(|(value, _)| &**value)

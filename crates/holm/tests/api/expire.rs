@@ -132,3 +132,55 @@ fn a_transaction_gives_deadlines_too() {
     transaction.insert(&tides, "east", "").expect("room");
     assert!(matches!(transaction.commit(), Err(Error::Conflict)), "it was absent");
 }
+
+#[test]
+fn a_transaction_sees_deadlines_and_its_own() {
+    let folder = folder();
+    let hands = Hands::at(1_000);
+    let (db, tides) = open(folder.path(), &hands);
+    put_until(&tides, "north", "high", 2_000);
+    put_until(&tides, "past", "high", 500);
+    tides.insert("ever", "low").expect("room");
+    let transaction = db.begin();
+    let expiry = |key| transaction.expiry(&tides, key).expect("alone");
+    let all = || ["north", "past", "ever", "absent"].map(expiry);
+    assert_eq!(all(), [Some(Expiry::At(time(2_000))), None, Some(Expiry::Never), None]);
+    let persist = |key| transaction.persist(&tides, key).expect("alone");
+    assert_eq!(["north", "past", "ever", "absent"].map(persist), [true, false, false, false]);
+    assert_eq!((expiry("north"), persist("north")), (Some(Expiry::Never), false), "its own");
+    assert!(transaction.expire_at(&tides, "ever", time(500)).expect("alone"));
+    assert_eq!((expiry("ever"), persist("ever")), (None, false), "over is over");
+    assert_eq!(tides.expiry("north").expect("sound"), Some(Expiry::At(time(2_000))), "nobody sees it yet");
+    transaction.commit().expect("alone");
+    assert_eq!(tides.expiry("north").expect("sound"), Some(Expiry::Never));
+    assert_eq!(tides.get("north").expect("sound").as_deref(), Some(&b"high"[..]));
+
+    let plain = db.keyspace("plain").expect("room");
+    for refused in [db.begin().expiry(&plain, "north").err(), db.begin().persist(&plain, "north").err()] {
+        assert!(matches!(refused, Some(Error::Invalid { .. })), "{refused:?}");
+    }
+}
+
+/// The value stays the same, and the answer is another one. After many reads, it comes from a snapshot.
+#[test]
+fn another_deadline_conflicts_with_a_transaction_that_has_read_it() {
+    let folder = folder();
+    let hands = Hands::at(1_000);
+    let (db, tides) = open(folder.path(), &hands);
+    for key in 0..4_000u32 {
+        tides.insert(key.to_be_bytes(), "low").expect("room");
+    }
+    put_until(&tides, "north", "high", 2_000);
+    for reads in [0, 4_000] {
+        let transaction = db.begin();
+        for key in (0..reads).step_by(17) {
+            transaction.get(&tides, u32::to_be_bytes(key)).expect("alone");
+        }
+        assert!(matches!(transaction.expiry(&tides, "north"), Ok(Some(Expiry::At(_)))), "after {reads}");
+        let later = tides.expiry("north").expect("sound");
+        let Some(Expiry::At(now)) = later else { panic!("{later:?}") };
+        assert!(tides.expire_at("north", now + Duration::from_millis(1)).expect("room"));
+        transaction.insert(&tides, "east", "").expect("room");
+        assert!(matches!(transaction.commit(), Err(Error::Conflict)), "after {reads}");
+    }
+}

@@ -13,7 +13,7 @@ use super::{Point, Reads};
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::expiry::ReadView;
+use crate::expiry::{Deadline, ReadView};
 use crate::generation::OpenGeneration;
 use crate::iter::take;
 use crate::keys::Records;
@@ -77,6 +77,22 @@ impl Reads {
         if !self.read_only {
             let leaf = self.enter(lookup.leaf_version, found.at.from_pre_image)?;
             self.note_point((tree, key, found.value.clone()), leaf);
+        }
+        Ok(found.value)
+    }
+
+    /// As [`Reads::deadline`], at the snapshot.
+    pub(super) fn deadline_at_snapshot(
+        &mut self,
+        (tree, key, view): (&Arc<KeyspaceTree>, &[u8], ReadView),
+    ) -> Result<Option<Deadline>> {
+        let Some(snapshot) = &self.snapshot else { return Err(Error::Conflict) };
+        let found = snapshot.get((tree, key, view), record::copy_deadline).map_err(ended_is_conflict)?;
+        let lookup = found.at.lookup;
+        self.stamp = self.stamp.max(lookup.stamp.min(snapshot.epoch()));
+        if !self.read_only {
+            let leaf = self.enter(lookup.leaf_version, found.at.from_pre_image)?;
+            self.states[leaf].by_version = true;
         }
         Ok(found.value)
     }
