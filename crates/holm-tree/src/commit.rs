@@ -79,7 +79,7 @@ pub enum Committed {
     /// All writes took effect. The payloads that they replaced.
     Done(Vec<Superseded>),
     /// Nothing has changed: a leaf is not as it was read.
-    Moved,
+    Conflict,
 }
 
 /// A latched leaf, and the writes that belong to it.
@@ -126,7 +126,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             order_after_label();
             if !self.all_unchanged(&reads, &groups) {
                 undo(groups);
-                return Ok(Committed::Moved);
+                return Ok(Committed::Conflict);
             }
             let is_short = |group: &&Group<'_, D>| self.is_short(guard, group, writes);
             let short: Vec<_> = groups.iter().filter(is_short).map(|group| group.writes.clone()).collect();

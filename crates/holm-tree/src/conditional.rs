@@ -41,7 +41,7 @@ pub enum Conditional {
     /// The change took effect. The payload that it replaced.
     Done(Option<Superseded>),
     /// Nothing has changed: a leaf is not as it was seen, or what else must hold does not. The caller reads again.
-    Moved,
+    Conflict,
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
@@ -107,13 +107,13 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> Result<Conditional> {
-        let Some(latched) = self.take_seen(root, guard, seen)? else { return Ok(Conditional::Moved) };
+        let Some(latched) = self.take_seen(root, guard, seen)? else { return Ok(Conditional::Conflict) };
         match self.put_latched(root, guard, latched, search_key, payload) {
             Ok(old) => Ok(Conditional::Done(old)),
             Err(Full) => {
                 // A split changes the leaf's version, so the caller reads again in any case.
                 self.make_room(root, guard, search_key, None)?;
-                Ok(Conditional::Moved)
+                Ok(Conditional::Conflict)
             }
         }
     }
@@ -126,11 +126,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         seen: Seen<'_>,
         search_key: K::SearchKey<'_>,
     ) -> Result<Conditional> {
-        let Some(latched) = self.take_seen(root, guard, seen)? else { return Ok(Conditional::Moved) };
+        let Some(latched) = self.take_seen(root, guard, seen)? else { return Ok(Conditional::Conflict) };
         if latched.leaf.crowded() {
             latched.held.unlock_unchanged();
             self.make_room(root, guard, search_key, None)?;
-            return Ok(Conditional::Moved);
+            return Ok(Conditional::Conflict);
         }
         Ok(Conditional::Done(self.remove_latched(root, guard, latched, search_key)))
     }

@@ -120,7 +120,7 @@ impl<H> Operation<'_, H> {
                 replaced.into_iter().for_each(|old| self.free_old(old));
                 Ok(true)
             }
-            Committed::Moved => Ok(false),
+            Committed::Conflict => Ok(false),
         }
     }
 
@@ -183,7 +183,7 @@ impl<H> Operation<'_, H> {
     ) -> Result<bool> {
         let done = self.store.index.put_if_unchanged(&tree.root, &mut self.guard, seen, key, payload);
         let done = done.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
-        if done == Conditional::Moved {
+        if done == Conditional::Conflict {
             self.free_record(payload);
         }
         Ok(self.free_if_done(done))
@@ -202,7 +202,7 @@ impl<H> Operation<'_, H> {
                 old.into_iter().for_each(|old| self.free_old(old));
                 true
             }
-            Conditional::Moved => false,
+            Conditional::Conflict => false,
         }
     }
 

@@ -110,7 +110,7 @@ impl Pair {
             .collect();
         let request = CommitRequest { reads, writes: &writes, observer: &mut Nothing };
         let done = self.bare.tree_set.commit(guard, request).expect("room");
-        (done != Committed::Moved).then(|| guard.epoch())
+        (done != Committed::Conflict).then(|| guard.epoch())
     }
 
     /// What both keys have, if it is of one instant.

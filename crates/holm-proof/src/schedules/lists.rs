@@ -248,7 +248,7 @@ impl Board {
         let writes: Vec<_> = writes.iter().map(write).collect();
         let request = CommitRequest { reads, writes: &writes, observer: &mut intent };
         let done = self.tree.commit(guard, request).expect("room");
-        (done != Committed::Moved).then(|| guard.epoch())
+        (done != Committed::Conflict).then(|| guard.epoch())
     }
 }
 

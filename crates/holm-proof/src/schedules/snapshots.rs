@@ -47,7 +47,7 @@ fn transfer(bare: &Bare, amount: u64) {
             |search_key, payload, seen| TreeWrite { root, search_key, payload: Some(payload), seen: Some(seen) };
         let writes = [write(LOW, low.wrapping_sub(amount), reads[0]), write(HIGH, high.wrapping_add(amount), reads[1])];
         let request = CommitRequest { reads: &reads, writes: &writes, observer: &mut Nothing };
-        if tree_set.commit(&mut bare.guard(), request).expect("room") != holm_tree::Committed::Moved {
+        if tree_set.commit(&mut bare.guard(), request).expect("room") != holm_tree::Committed::Conflict {
             return;
         }
     }

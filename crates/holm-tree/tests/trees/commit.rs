@@ -60,7 +60,7 @@ impl<D: Design> Tree<D> {
         let mut steps = Steps::default();
         let mut guard = self.writer.clock().pin().expect("sound");
         let request = CommitRequest { reads, writes, observer: &mut steps };
-        let done = self.tree_set.commit(&mut guard, request).expect("memory") != Committed::Moved;
+        let done = self.tree_set.commit(&mut guard, request).expect("memory") != Committed::Conflict;
         assert_eq!(steps.0, if done { vec!["before", "after"] } else { vec![] });
         done
     }

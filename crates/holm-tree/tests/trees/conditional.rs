@@ -109,7 +109,7 @@ fn a_change_applies_to_the_leaf_as_it_was_read() {
         let tree = with(5);
         let seen = tree.get(15).leaf_version;
         assert_eq!(tree.put_if(seen, &[], 15), NEW);
-        assert_eq!(tree.put_if(seen, &[], 16), Conditional::Moved, "its own change counts");
+        assert_eq!(tree.put_if(seen, &[], 16), Conditional::Conflict, "its own change counts");
         let seen = tree.get(15).leaf_version;
         let old = Superseded { payload: 1_015, reuse: Reuse::AtOnce };
         assert_eq!(tree.put_if(seen, &[seen], 15), Conditional::Done(Some(old)), "a leaf may stand for itself");
@@ -134,8 +134,8 @@ fn a_change_of_a_neighbouring_key_counts() {
                 1 => tree.put(25, 7),
                 _ => tree.remove(25),
             };
-            assert_eq!(tree.put_if(seen, &[], 15), Conditional::Moved);
-            assert_eq!(tree.remove_if(seen, &[], 20), Conditional::Moved);
+            assert_eq!(tree.put_if(seen, &[], 15), Conditional::Conflict);
+            assert_eq!(tree.remove_if(seen, &[], 20), Conditional::Conflict);
         }
         assert_eq!((tree.get(15).payload, tree.get(20).payload), (None, Some(7)));
     });
@@ -152,8 +152,8 @@ fn a_change_of_another_leaf_counts_if_the_answer_depended_on_it() {
         assert_eq!(tree.put_if(tree.get(3_000).leaf_version, &[passed], 3_000), NEW);
         let seen = tree.get(3_000).leaf_version;
         tree.put(5, 5);
-        assert_eq!(tree.remove_if(seen, &[passed], 3_000), Conditional::Moved);
-        assert_eq!(tree.put_if(seen, &[tree.first(), passed], 3_002), Conditional::Moved);
+        assert_eq!(tree.remove_if(seen, &[passed], 3_000), Conditional::Conflict);
+        assert_eq!(tree.put_if(seen, &[tree.first(), passed], 3_002), Conditional::Conflict);
         assert!(matches!(tree.remove_if(seen, &[tree.first()], 3_000), Conditional::Done(Some(_))));
         assert_eq!(tree.faults(), Vec::<String>::new());
     });
@@ -169,7 +169,7 @@ fn a_full_leaf_makes_room_and_is_read_again() {
             loop {
                 match tree.put_if(tree.get(key).leaf_version, &[], key) {
                     Conditional::Done(old) => break assert_eq!(old, None),
-                    Conditional::Moved => moved += 1,
+                    Conditional::Conflict => moved += 1,
                 }
             }
             put += 1;
@@ -184,8 +184,8 @@ fn a_full_leaf_makes_room_and_is_read_again() {
 fn no_leaf_is_never_unchanged() {
     both(|with| {
         let tree = with(3);
-        assert_eq!(tree.put_if(LeafVersion::default(), &[], 15), Conditional::Moved);
-        assert_eq!(tree.remove_if(LeafVersion::default(), &[], 10), Conditional::Moved);
+        assert_eq!(tree.put_if(LeafVersion::default(), &[], 15), Conditional::Conflict);
+        assert_eq!(tree.remove_if(LeafVersion::default(), &[], 10), Conditional::Conflict);
     });
 }
 
@@ -204,9 +204,9 @@ fn what_else_must_hold_is_asked_once_nobody_can_change_the_leaf() {
         let seen = Seen { leaf, others: &[], holds: Some(&holds) };
         tree.tree_set.put_if_unchanged(&tree.root, &mut tree.pin(), seen, 25, 25).expect("memory")
     };
-    assert_eq!(put(seen, false), Conditional::Moved);
+    assert_eq!(put(seen, false), Conditional::Conflict);
     assert!(tree.get(25).payload.is_none() && tree.tree_set.validate(seen), "nothing has changed");
     assert_eq!((put(seen, true), tree.get(25).payload), (NEW, Some(25)));
-    assert_eq!(put(seen, true), Conditional::Moved, "the leaf has changed");
+    assert_eq!(put(seen, true), Conditional::Conflict, "the leaf has changed");
     assert_eq!(asked.get(), 2, "only of a leaf that is as it was");
 }
