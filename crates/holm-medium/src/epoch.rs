@@ -35,7 +35,7 @@ mod requests;
 mod stuck;
 
 pub use clock::Clock;
-pub use dirty::{MASK_BYTES, Marks};
+pub use dirty::{LineSet, MASK_BYTES};
 pub use guard::{Guard, Hold};
 pub use label::{Epoch, FIRST_EPOCH, LAST_EPOCH};
 pub use stuck::Stuck;

@@ -41,7 +41,7 @@ mod word;
 mod writer;
 
 pub use counters::Counts;
-pub use epoch::{Clock, Epoch, FIRST_EPOCH, Guard, Hold, LAST_EPOCH, MASK_BYTES, Marks, Stuck};
+pub use epoch::{Clock, Epoch, FIRST_EPOCH, Guard, Hold, LAST_EPOCH, LineSet, MASK_BYTES, Stuck};
 pub use epoch_observer::EpochObserver;
 pub use epoch_timer::{EpochTimer, Phase, TimerStats};
 pub use error::{MediumError, Result};
@@ -57,7 +57,7 @@ pub use medium::Medium;
 pub use pace::Pace;
 pub use persistent::{Persistent, atomics, scratch_atomics};
 pub use region::{Backing, LARGE_PAGE, Region};
-pub use retention::{Floor, GRACE, Retained, Retention};
+pub use retention::{Floor, FloorKind, GRACE, Retention};
 pub use space::{BLOCK, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
 pub use storage_ops::{Persistence, StorageOps};

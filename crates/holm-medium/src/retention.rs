@@ -27,7 +27,7 @@ pub const GRACE: Epoch = 2;
 
 /// What a floor retains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retained {
+pub enum FloorKind {
     /// Records and leaf blocks.
     Space,
     /// Records of the epoch log. Only the checkpoint at close releases retained records, so writers wait once both
@@ -46,7 +46,7 @@ pub struct Retention {
 /// Retains space or log while it lives. Dropping it never waits.
 pub struct Floor {
     retention: Arc<Retention>,
-    kind: Retained,
+    kind: FloorKind,
     epoch: Epoch,
 }
 
@@ -62,24 +62,24 @@ impl Retention {
     pub fn may_reuse(&self, retired: Epoch, label: Epoch) -> bool {
         // Relaxed: a floor is registered in an epoch `g <= retired`, and this operation's label is greater than `g`.
         // The end of `g` waited for the operation that registered the floor, and this one began after that.
-        retired + GRACE <= label && retired < self.lowest[Retained::Space as usize].load(Ordering::Relaxed)
+        retired + GRACE <= label && retired < self.lowest[FloorKind::Space as usize].load(Ordering::Relaxed)
     }
 
     /// Whether what was stored and superseded within epoch `epoch` may be reused at once. No crash restores it, but a
     /// snapshot of this very epoch may refer to it.
     #[inline]
     pub fn may_reuse_young(&self, epoch: Epoch) -> bool {
-        epoch < self.lowest[Retained::Space as usize].load(Ordering::Acquire)
+        epoch < self.lowest[FloorKind::Space as usize].load(Ordering::Acquire)
     }
 
     /// Whether the log's records up to epoch `until` may be released, once a checkpoint covers them.
     pub fn may_release_log(&self, until: Epoch) -> bool {
-        until < self.lowest[Retained::Log as usize].load(Ordering::Acquire)
+        until < self.lowest[FloorKind::Log as usize].load(Ordering::Acquire)
     }
 
     /// Retains the state of `epoch` and everything later. The caller has pinned `epoch` or holds the clock in it: an
     /// operation that begins two epochs later then sees the floor.
-    pub fn retain(self: &Arc<Self>, kind: Retained, epoch: Epoch) -> Floor {
+    pub fn retain(self: &Arc<Self>, kind: FloorKind, epoch: Epoch) -> Floor {
         let mut floors = self.lock();
         *floors[kind as usize].entry(epoch).or_default() += 1;
         self.publish(kind, &floors);
@@ -87,12 +87,12 @@ impl Retention {
     }
 
     /// The least floor of a kind, if there is one.
-    pub fn lowest(&self, kind: Retained) -> Option<Epoch> {
+    pub fn lowest(&self, kind: FloorKind) -> Option<Epoch> {
         Some(self.lowest[kind as usize].load(Ordering::Acquire)).filter(|epoch| *epoch != Epoch::MAX)
     }
 
     /// Called under the lock, so the last store covers every registration.
-    fn publish(&self, kind: Retained, floors: &[BTreeMap<Epoch, usize>; 2]) {
+    fn publish(&self, kind: FloorKind, floors: &[BTreeMap<Epoch, usize>; 2]) {
         let lowest = floors[kind as usize].keys().next().copied().unwrap_or(Epoch::MAX);
         // Release: the reads of a floor's owner come before any reuse that the end of the floor allows.
         self.lowest[kind as usize].store(lowest, Ordering::Release);
@@ -164,19 +164,19 @@ mod tests {
         let allowed = |label| (4..30).filter(|retired| retention.may_reuse(*retired, label)).collect::<Vec<_>>();
         let all: Vec<_> = (4..19).collect();
         assert_eq!(allowed(20), all);
-        let ten = retention.retain(Retained::Space, 10);
-        let seven = retention.retain(Retained::Space, 7);
-        let again = retention.retain(Retained::Space, 7);
+        let ten = retention.retain(FloorKind::Space, 10);
+        let seven = retention.retain(FloorKind::Space, 7);
+        let again = retention.retain(FloorKind::Space, 7);
         assert_eq!((allowed(20), seven.epoch()), ((4..7).collect(), 7));
         assert!(retention.may_reuse_young(6) && !retention.may_reuse_young(7) && !retention.may_reuse_young(8));
         drop(seven);
-        assert_eq!((allowed(20), retention.lowest(Retained::Space)), ((4..7).collect(), Some(7)), "registered twice");
+        assert_eq!((allowed(20), retention.lowest(FloorKind::Space)), ((4..7).collect(), Some(7)), "registered twice");
         drop(again);
         assert_eq!((allowed(20), allowed(9)), ((4..10).collect(), (4..8).collect()));
         assert!(retention.may_release_log(Epoch::MAX - 1), "a floor of one kind is none of the other");
         drop(ten);
-        assert_eq!((allowed(20), retention.lowest(Retained::Space)), (all, None));
-        let log = retention.retain(Retained::Log, 12);
+        assert_eq!((allowed(20), retention.lowest(FloorKind::Space)), (all, None));
+        let log = retention.retain(FloorKind::Log, 12);
         assert!(retention.may_release_log(11) && !retention.may_release_log(12) && retention.may_reuse_young(12));
         drop(log);
         assert!(retention.may_release_log(12));

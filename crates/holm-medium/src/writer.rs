@@ -4,7 +4,7 @@
 //! the tree (under a latch), to the writer of records, and to recovery. A leaf, a guide or a test scenario borrows a
 //! handle as an argument and cannot keep it beyond the call.
 
-use crate::epoch::{Clock, Epoch, Guard, Marks};
+use crate::epoch::{Clock, Epoch, Guard, LineSet};
 use crate::error::Result;
 use crate::image::Image;
 use crate::loc::{Area, LINE};
@@ -46,7 +46,7 @@ impl<M: Medium> Writer<M> {
             medium: &self.storage.medium,
             clock: &self.storage.clock,
             epoch,
-            marks: Marks::default(),
+            marks: LineSet::default(),
             own_thread: PhantomData,
         }
     }
@@ -81,7 +81,7 @@ pub struct WriteHandle<'a, M: Medium> {
     medium: &'a M,
     clock: &'a Clock,
     epoch: Epoch,
-    marks: Marks,
+    marks: LineSet,
     own_thread: PhantomData<*const ()>,
 }
 
@@ -179,7 +179,7 @@ impl<M: Medium> WriteHandle<'_, M> {
     /// marking.
     #[inline]
     fn defer_lines(&mut self, first: u64, count: u64) {
-        match Marks::within(first, count) {
+        match LineSet::within(first, count) {
             Some(marks) if self.marks.join(marks) => {}
             _ => self.defer_apart(first, count),
         }
@@ -188,7 +188,7 @@ impl<M: Medium> WriteHandle<'_, M> {
     /// As `defer_lines`, for lines that cannot be joined with the collected marks.
     #[inline(never)]
     fn defer_apart(&mut self, first: u64, count: u64) {
-        for marks in Marks::of(first, count) {
+        for marks in LineSet::of(first, count) {
             if !self.marks.join(marks) {
                 self.clock.mark(self.epoch, [std::mem::replace(&mut self.marks, marks)]);
             }

@@ -1,6 +1,6 @@
 //! The clock on real threads, for Miri: orderings that are too weak show only where stores may arrive late.
 
-use holm_medium::{Area, Clock, FIRST_EPOCH, LINE, Marks};
+use holm_medium::{Area, Clock, FIRST_EPOCH, LINE, LineSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
@@ -48,7 +48,7 @@ fn marks_are_visible_after_the_unpin() {
                 while clock.active() < FIRST_EPOCH + ticks {
                     let guard = clock.pin().expect("sound");
                     // In the area where lines of different writers share a mask.
-                    clock.mark(guard.epoch(), Marks::of(records + thread * 2, 1));
+                    clock.mark(guard.epoch(), LineSet::of(records + thread * 2, 1));
                     marked[guard.epoch() as usize].fetch_or(1 << thread, Relaxed);
                     drop(guard);
                     thread::yield_now();

@@ -3,7 +3,7 @@
 use holm_medium::superblock::Geometry;
 use holm_medium::vfs::RealFs;
 use holm_medium::{
-    Area, Background, FIRST_EPOCH, Found, JournaledOptions, Medium, Pace, Persistence, Retained, Storage, StorageOps,
+    Area, Background, FIRST_EPOCH, FloorKind, Found, JournaledOptions, Medium, Pace, Persistence, Storage, StorageOps,
     log::LogOptions, open,
 };
 use std::path::PathBuf;
@@ -53,7 +53,7 @@ fn closing_waits_for_no_floor_and_loses_no_half() {
     let storage = writer.storage().clone();
     let mut background =
         Background::start(storage.clone(), opened_state, FIRST_EPOCH, Pace::WHEN_ASKED, true, None).expect("threads");
-    let _floor = storage.space.retention().retain(Retained::Log, storage.clock.active());
+    let _floor = storage.space.retention().retain(FloorKind::Log, storage.clock.active());
     let mut places = Vec::new();
     // Into the other half.
     while background.counters().log_bytes.load(Relaxed) < HALF * 3 / 2 {
@@ -92,7 +92,7 @@ fn a_floor_keeps_the_log_from_being_released() {
         drop(guard);
         storage.clock.wait_durable(label).expect("a disk");
     };
-    let floor = storage.space.retention().retain(Retained::Log, storage.clock.active());
+    let floor = storage.space.retention().retain(FloorKind::Log, storage.clock.active());
     // Into the other half, and nearly to its end.
     while logged() < HALF * 3 / 2 {
         write();

@@ -38,7 +38,7 @@ pub trait FingerprintedLevel: 'static {
 /// occupied slots.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Marks([u8; LINE_BYTES]);
+struct FingerprintLine([u8; LINE_BYTES]);
 
 /// The index of the count.
 const COUNT: usize = LINE_BYTES - 1;
@@ -118,13 +118,13 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     fn marks(&self, leaf: u32) -> &[u8; LINE_BYTES] {
         // SAFETY: inside the area, and written when the leaf was created. While the borrow lasts there is no writer:
         // only values are lent exclusively through a shared borrow.
-        unsafe { &self.block(leaf).cast::<Marks>().as_ref().0 }
+        unsafe { &self.block(leaf).cast::<FingerprintLine>().as_ref().0 }
     }
 
     #[inline(always)]
     fn marks_mut(&mut self, leaf: u32) -> &mut [u8; LINE_BYTES] {
         // SAFETY: as above, and borrowed exclusively.
-        unsafe { &mut self.block(leaf).cast::<Marks>().as_mut().0 }
+        unsafe { &mut self.block(leaf).cast::<FingerprintLine>().as_mut().0 }
     }
 
     #[inline(always)]
@@ -350,7 +350,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
             let number = u32::try_from(leaf).unwrap_or_else(|_| panic!("a tree has at most 2^32 leaves"));
             self.units.grow_unwritten(Self::UNITS);
             // SAFETY: inside the area, which has just grown, and not shared yet.
-            unsafe { self.block(number).cast::<Marks>().write(Marks([0; LINE_BYTES])) };
+            unsafe { self.block(number).cast::<FingerprintLine>().write(FingerprintLine([0; LINE_BYTES])) };
             (0..Self::SLOTS).for_each(|slot| self.vacate(number, slot));
             number
         })

@@ -4,7 +4,7 @@
 
 use super::admission::Admission;
 use super::backpressure::{LEAF_LINES, LOT};
-use super::dirty::Marks;
+use super::dirty::LineSet;
 use super::dirty_lines::DirtyLines;
 use super::guard::{Guard, Hold};
 use super::instant::Instant;
@@ -140,7 +140,7 @@ impl Clock {
 
     /// Marks lines as written in an epoch, which the caller has pinned.
     #[inline]
-    pub fn mark(&self, epoch: Epoch, marks: impl IntoIterator<Item = Marks>) {
+    pub fn mark(&self, epoch: Epoch, marks: impl IntoIterator<Item = LineSet>) {
         marks.into_iter().for_each(|marks| self.dirty.mark(epoch, marks));
     }
 

@@ -28,40 +28,40 @@ const CHUNK_BYTES: u64 = BLOCKS_PER_CHUNK as u64 * BLOCK_BYTES;
 
 /// Lines of one 512-byte block. Without lines there is nothing to mark.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Marks {
+pub struct LineSet {
     /// Location of the block divided by 512.
     block: u64,
     /// Bit i: its line i.
     lines: u8,
 }
 
-impl Marks {
+impl LineSet {
     /// A run of lines (location divided by 64), block by block: a record of a few lines touches one or two blocks.
-    pub fn of(first: u64, count: u64) -> impl Iterator<Item = Marks> {
+    pub fn of(first: u64, count: u64) -> impl Iterator<Item = LineSet> {
         let (mut line, end) = (first, first + count);
         std::iter::from_fn(move || {
             let from = line % LINES_PER_BLOCK;
             let lines = (LINES_PER_BLOCK - from).min(end - line);
             let block = line / LINES_PER_BLOCK;
             line += lines;
-            (lines > 0).then(|| Marks { block, lines: ((0xff_u32 >> (LINES_PER_BLOCK - lines)) << from) as u8 })
+            (lines > 0).then(|| LineSet { block, lines: ((0xff_u32 >> (LINES_PER_BLOCK - lines)) << from) as u8 })
         })
     }
 
     /// The same for lines that all lie in one block, as the words of a leaf do; `None` if they do not.
     #[inline]
-    pub fn within(first: u64, count: u64) -> Option<Marks> {
+    pub fn within(first: u64, count: u64) -> Option<LineSet> {
         let (from, end) = (first % LINES_PER_BLOCK, first % LINES_PER_BLOCK + count);
         let lines = || (1_u32 << end) - (1 << from);
-        (end <= LINES_PER_BLOCK).then(|| Marks { block: first / LINES_PER_BLOCK, lines: lines() as u8 })
+        (end <= LINES_PER_BLOCK).then(|| LineSet { block: first / LINES_PER_BLOCK, lines: lines() as u8 })
     }
 
     /// Joins the lines of `others`, if they lie in the same block or if this has no lines yet. Returns whether it did.
     #[inline]
-    pub fn join(&mut self, others: Marks) -> bool {
+    pub fn join(&mut self, others: LineSet) -> bool {
         let same = self.block == others.block || self.lines == 0;
         if same {
-            *self = Marks { block: others.block, lines: self.lines | others.lines };
+            *self = LineSet { block: others.block, lines: self.lines | others.lines };
         }
         same
     }
@@ -124,7 +124,7 @@ impl Dirty {
     /// node, or one that runs alone, marks its lines: of two concurrent marks one would be lost, and a power cut would
     /// lose its lines.
     #[inline]
-    pub(super) fn mark(&self, Marks { block, lines }: Marks) {
+    pub(super) fn mark(&self, LineSet { block, lines }: LineSet) {
         if lines == 0 {
             return;
         }
@@ -207,10 +207,10 @@ mod tests {
 
     #[test]
     fn marks_of_one_block_join() {
-        let mut marks = Marks::default();
-        assert!(Marks::of(18, 2).all(|more| marks.join(more)) && Marks::of(23, 1).all(|more| marks.join(more)));
-        assert_eq!(marks, Marks { block: 2, lines: 0b1000_1100 });
-        let more: Vec<_> = Marks::of(23, 10).collect();
+        let mut marks = LineSet::default();
+        assert!(LineSet::of(18, 2).all(|more| marks.join(more)) && LineSet::of(23, 1).all(|more| marks.join(more)));
+        assert_eq!(marks, LineSet { block: 2, lines: 0b1000_1100 });
+        let more: Vec<_> = LineSet::of(23, 10).collect();
         assert_eq!(more.iter().map(|marks| marks.lines).collect::<Vec<_>>(), [0x80, 0xff, 0x01]);
         assert!(marks.join(more[0]) && !marks.join(more[1]), "of another block");
     }
@@ -220,9 +220,9 @@ mod tests {
         let dirty = Dirty::new([1 << 27, 1 << 26]);
         let records = Area::Records.at(0) / LINE;
         for line in [0, 1, 7, 8, 9, 300_000, records + 5, records + 6, 500_000, 1, 8] {
-            Marks::of(line, 1).for_each(|marks| dirty.mark(marks));
+            LineSet::of(line, 1).for_each(|marks| dirty.mark(marks));
         }
-        Marks::of(1_000_005, 20).for_each(|marks| dirty.mark(marks));
+        LineSet::of(1_000_005, 20).for_each(|marks| dirty.mark(marks));
         let mut runs = vec![];
         dirty.drain(|first, count| runs.push((first, count)));
         assert_eq!(runs, [(0, 2), (7, 3), (300_000, 1), (500_000, 1), (1_000_005, 20), (records + 5, 2)]);

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::dirty::{Dirty, Marks};
+use super::dirty::{Dirty, LineSet};
 use super::label::Epoch;
 
 /// A map of dirty lines per open epoch. Two suffice: an epoch begins only after the second one before it was drained.
@@ -16,7 +16,7 @@ impl DirtyLines {
 
     /// Marks lines as written in an epoch, which the caller has pinned.
     #[inline]
-    pub(super) fn mark(&self, epoch: Epoch, marks: Marks) {
+    pub(super) fn mark(&self, epoch: Epoch, marks: LineSet) {
         self.0[(epoch & 1) as usize].mark(marks);
     }
 

@@ -3,7 +3,7 @@
 use super::first_page::LARGE;
 use super::*;
 use crate::mapped::{Mapped, MappedOptions};
-use crate::retention::Retained;
+use crate::retention::FloorKind;
 
 fn medium(bytes: usize) -> Mapped {
     Mapped::anonymous(MappedOptions { reserve: [bytes, bytes], ..Default::default() }).expect("address space")
@@ -119,7 +119,7 @@ fn what_a_floor_retains_is_not_used_until_it_goes() {
     let mut records: Vec<_> = (0..100).map(|_| space.take_record(&medium, 10, 20).expect("room")).collect();
     records.sort_unstable();
     let blocks: Vec<_> = (0..100).map(|_| space.take_block_at(&medium, 10).expect("room")).collect();
-    let floor = space.retention().retain(Retained::Space, 12);
+    let floor = space.retention().retain(FloorKind::Space, 12);
     let again = |label| {
         let mut taken: Vec<_> = (0..100).map(|_| space.take_record(&medium, label, 20).expect("room")).collect();
         taken.sort_unstable();

@@ -3,7 +3,7 @@
 
 use crate::explore::{caught, explore};
 use crate::{clock, note};
-use holm_medium::{Area, Clock, Epoch, LINE, Marks};
+use holm_medium::{Area, Clock, Epoch, LINE, LineSet};
 use shuttle::thread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -41,8 +41,8 @@ fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
             line
         };
         match writer {
-            Writer::Sound => clock.mark(guard.epoch(), Marks::of(line, 1)),
-            Writer::LabelsAsBefore => clock.mark(epoch - 1, Marks::of(line, 1)),
+            Writer::Sound => clock.mark(guard.epoch(), LineSet::of(line, 1)),
+            Writer::LabelsAsBefore => clock.mark(epoch - 1, LineSet::of(line, 1)),
             Writer::MarksAfterCheckingOut => {}
         }
     }
@@ -50,7 +50,7 @@ fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
     drop(guard);
     if writer == Writer::MarksAfterCheckingOut {
         let line = records() + note(ledger).next * 3;
-        clock.mark(epoch, Marks::of(line, 1));
+        clock.mark(epoch, LineSet::of(line, 1));
     }
 }
 
@@ -102,7 +102,7 @@ fn leaf(lets_go_first: bool) {
         if lets_go_first {
             drop(held);
         }
-        clock.mark(guard.epoch(), Marks::of(line, 1));
+        clock.mark(guard.epoch(), LineSet::of(line, 1));
     };
     thread::scope(|scope| [5, 6].into_iter().for_each(|line| _ = scope.spawn(move || write(line))));
     let mut drained = vec![];

@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::explore::{caught, explore};
-use holm_medium::{Area, Clock, LINE, Marks};
+use holm_medium::{Area, Clock, LINE, LineSet};
 use shuttle::thread;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
@@ -66,14 +66,14 @@ fn pauses(kind: Look) {
                 for _ in 0..2 {
                     let mut guard = clock.pin().expect("sound");
                     inside.fetch_add(1, Relaxed);
-                    clock.mark(guard.epoch(), Marks::of(Area::Records.at(64) / LINE, 1));
+                    clock.mark(guard.epoch(), LineSet::of(Area::Records.at(64) / LINE, 1));
                     while !guard.valid() {
                         // A writer that repins has released everything.
                         inside.fetch_sub(1, Relaxed);
                         guard.repin().expect("an open clock");
                         inside.fetch_add(1, Relaxed);
                     }
-                    clock.mark(guard.epoch(), Marks::of(Area::Records.at(128) / LINE, 1));
+                    clock.mark(guard.epoch(), LineSet::of(Area::Records.at(128) / LINE, 1));
                     inside.fetch_sub(1, Relaxed);
                 }
             });
