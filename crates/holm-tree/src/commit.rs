@@ -9,8 +9,7 @@
 //! **All or nothing, to every reader**: all written leaves are latched from the first store to the last.
 //!
 //! **No circle of waiting**: a commit takes its latches in the order of trees and keys. That is one order for all
-//! commits, and snapshots of ranges follow it too. Every other thread that holds a latch tries a second one and does
-//! not wait for it.
+//! commits. Every other thread that holds a latch tries a second one and does not wait for it.
 //!
 //! **The label before the reads**: suppose a commit finds a leaf that it has read unchanged, and another one then
 //! overwrites it. The other one latches the leaf later and takes its label later still. So labels rise along every

@@ -9,11 +9,10 @@ use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
-use crate::leaf::{Capabilities, KeyRange, Pairs, RecoveryPoint};
+use crate::leaf::{Capabilities, Pairs, RecoveryPoint};
 use crate::pre_images::Released;
 use crate::remove_range::RangeRemoval;
 use crate::sharded_counter::ShardedCounter;
-use crate::snapshot::Snapshot;
 use crate::superseded::Superseded;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use holm_medium::{Epoch, Guard, Logged, MediumError, Result};
@@ -329,16 +328,6 @@ pub trait Index<K: Keys>: Send + Sync {
         self.copy_leaf(root, target, 0, &mut cursor);
         cursor
     }
-
-    /// Copies every leaf of a range, from one separator up to another, as the leaves were at one instant. `follow` may
-    /// read everything that the copied payloads lead to. It runs before the copies are validated, and again for each
-    /// retry, so only its last call counts. It must not write to a tree: it may run under latches.
-    fn snapshot(
-        &self,
-        root: &TreeRoot,
-        range: KeyRange<'_, K::Separator>,
-        follow: &mut dyn FnMut(&[LeafCopy]),
-    ) -> Snapshot;
 
     /// Creates an empty tree.
     ///

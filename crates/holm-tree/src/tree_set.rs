@@ -12,7 +12,7 @@ use crate::conditional::{Conditional, Seen};
 use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design};
 use crate::get_group::GROUP;
-use crate::index::{Index, LeafCopy, LeafCursor, LeafVersion, Lookup, LookupAt, Rebuilt, SeekTarget, TreeRoot};
+use crate::index::{Index, LeafCursor, LeafVersion, Lookup, LookupAt, Rebuilt, SeekTarget, TreeRoot};
 use crate::inner::{FreshNode, Inner, NodeContents, NodeHeader, Placement as _};
 use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
@@ -27,7 +27,6 @@ use crate::pre_images::{PreImages, Released};
 use crate::rebuild::Request;
 use crate::remove_range::RangeRemoval;
 use crate::slab::Slab;
-use crate::snapshot::Snapshot;
 use crate::split_node::fresh;
 use crate::superseded::Superseded;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -545,15 +544,6 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
             }
             back_off(&mut turn);
         }
-    }
-
-    fn snapshot(
-        &self,
-        root: &TreeRoot,
-        range: KeyRange<'_, K::Separator>,
-        follow: &mut dyn FnMut(&[LeafCopy]),
-    ) -> Snapshot {
-        self.take_snapshot(root, range, follow)
     }
 
     fn create_tree(&self, guard: &mut Guard<'_>, keyspace: u32) -> Result<TreeRoot> {

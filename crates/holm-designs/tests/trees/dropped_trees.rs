@@ -6,7 +6,6 @@ use crate::names::Names;
 use holm_designs::{designs, variants};
 use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
-use holm_tree::leaf::KeyRange;
 use holm_tree::{Design, Index, Keys, SeekTarget, TreeRoot, TreeSet, Words};
 use std::sync::Arc;
 
@@ -51,7 +50,6 @@ fn readers_terminate(design: &str) {
         fixture.index.cursor_at(gone, SeekTarget::Below(search_key));
     }
     fixture.index.cursor_at(gone, SeekTarget::Last);
-    fixture.index.snapshot(gone, KeyRange { low: &0, high: None }, &mut |_| ());
 }
 
 macro_rules! tests {

@@ -17,7 +17,6 @@ mod names;
 mod no_room;
 mod overview;
 mod shifting;
-mod snapshot;
 mod ss_tree;
 mod strict;
 mod stuck;
