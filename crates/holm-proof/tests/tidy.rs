@@ -13,8 +13,6 @@ mod calls;
 mod circles;
 #[path = "tidy/history.rs"]
 mod history;
-#[path = "tidy/house.rs"]
-mod house;
 #[path = "tidy/layout.rs"]
 mod layout;
 #[path = "tidy/lexer.rs"]
@@ -23,6 +21,8 @@ mod lexer;
 mod source;
 #[path = "tidy/words.rs"]
 mod words;
+#[path = "tidy/workspace.rs"]
+mod workspace;
 
 use source::{Offence, Source};
 
@@ -30,7 +30,7 @@ use source::{Offence, Source};
 const FILE_RULES: &[fn(&Source) -> Vec<Offence>] = &[
     calls::banned_calls,
     calls::unsafe_in_its_rooms,
-    house::dependencies_give_reasons,
+    workspace::dependencies_give_reasons,
     layout::ascii,
     layout::columns,
     layout::file_length,
@@ -53,10 +53,10 @@ fn the_tree_is_tidy() {
     );
     let mut offences: Vec<Offence> =
         sources.iter().flat_map(|source| FILE_RULES.iter().flat_map(|rule| rule(source))).collect();
-    offences.extend(house::designs_have_pages(&sources));
+    offences.extend(workspace::designs_have_pages(&sources));
     let designs: Vec<_> = holm_designs::designs::CAPABILITIES.iter().map(|(name, _)| *name).collect();
-    offences.extend(house::designs_have_rows(&sources, &designs));
-    offences.extend(house::pages_quote_what_is_tested(&sources));
+    offences.extend(workspace::designs_have_rows(&sources, &designs));
+    offences.extend(workspace::pages_quote_what_is_tested(&sources));
     offences.extend(circles::circles(&sources));
     offences.sort();
     let listed: String = offences.iter().map(|offence| format!("\n  {offence}")).collect();

@@ -9,9 +9,9 @@
 
 #![deny(unsafe_code)]
 
-mod bed;
 #[allow(unsafe_code, reason = "C++ calls these functions")]
 mod door;
+mod mapped_storage;
 mod settings;
 mod store;
 mod stripes;

@@ -1,6 +1,6 @@
 //! Keys and values of any size, in the store, over its own files or over a medium that flushes.
 
-use crate::bed::{Bed, folder_in};
+use crate::mapped_storage::{MappedStorage, folder_in};
 use crate::settings::{Kind, Settings};
 use crate::stripes::Stripes;
 use crate::tree::{Tree, WORD};
@@ -20,7 +20,7 @@ pub(crate) struct Store {
     sizes: [usize; 2],
     about: String,
     // Dropped last, because the database uses the medium.
-    bed: Option<Bed>,
+    storage: Option<MappedStorage>,
     _folder: Option<TempDir>,
 }
 
@@ -43,21 +43,21 @@ fn hash(key: &[u8]) -> u64 {
 impl Store {
     pub(crate) fn open(sizes: [usize; 2], path: &Path, settings: Settings) -> Result<Self> {
         let about = format!("{} on {}, {:?}", settings.design, settings.kind.name(), settings.durability);
-        let (bed, folder, database) = if settings.kind == Kind::File {
+        let (storage, folder, database) = if settings.kind == Kind::File {
             let folder = folder_in(path)?;
             let image = if settings.per_epoch { ImageMode::Shared } else { ImageMode::Private };
             let options = Database::builder().laboratory().design(&settings.design).image(image);
             let database = options.durability(settings.durability).open(folder.path().join("pibench.holm"))?;
             (None, Some(folder), database)
         } else {
-            let bed = Bed::open(path, &settings)?;
+            let storage = MappedStorage::open(path, &settings)?;
             // The other designs are durable when an operation returns, so no write has to wait.
             let durability = if settings.per_epoch { settings.durability } else { Durability::OnSync };
-            let database = over_mapped(bed.writer.clone(), &settings.design, durability)?;
-            (Some(bed), None, database)
+            let database = over_mapped(storage.writer.clone(), &settings.design, durability)?;
+            (Some(storage), None, database)
         };
         let keyspace = database.keyspace("pibench")?;
-        Ok(Store { keyspace, database, stripes: Stripes::new(), sizes, about, bed, _folder: folder })
+        Ok(Store { keyspace, database, stripes: Stripes::new(), sizes, about, storage, _folder: folder })
     }
 }
 
@@ -116,7 +116,7 @@ impl Tree for Store {
     fn counts(&self) -> Result<String> {
         let stats = self.database.stats();
         let head = format!("{}: {} pairs, {} leaves", self.about, self.keyspace.len()?, stats.space.leaves);
-        Ok(match self.bed.as_ref().map(Bed::counts) {
+        Ok(match self.storage.as_ref().map(MappedStorage::counts) {
             Some(counts) => format!(
                 "{head}; {} words written, {} lines flushed, {} fences",
                 counts.writes, counts.flushes, counts.fences

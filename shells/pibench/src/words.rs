@@ -1,6 +1,6 @@
 //! Keys and values of one word each: slots hold them whole, as in the papers.
 
-use crate::bed::Bed;
+use crate::mapped_storage::MappedStorage;
 use crate::settings::Settings;
 use crate::stripes::Stripes;
 use crate::tree::{Tree, WORD};
@@ -19,7 +19,7 @@ pub(crate) struct Words {
     strict: bool,
     about: String,
     // Dropped last, because the tree uses the medium.
-    bed: Bed,
+    storage: MappedStorage,
 }
 
 /// Returns a word in the machine's byte order.
@@ -30,15 +30,15 @@ fn word(bytes: &[u8]) -> Result<u64> {
 
 impl Words {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Self> {
-        let bed = Bed::open(path, &settings)?;
+        let storage = MappedStorage::open(path, &settings)?;
         let search = Search::detect();
-        let index = holm_lab::words::design(&settings.design, bed.writer.clone(), search);
+        let index = holm_lab::words::design(&settings.design, storage.writer.clone(), search);
         let index = index.context("a design that keeps words")?;
-        let root = index.create_tree(&mut bed.writer.clock().pin()?, 1)?;
+        let root = index.create_tree(&mut storage.writer.clock().pin()?, 1)?;
         // The other designs are durable when an operation returns, so no write has to wait.
         let strict = settings.per_epoch && settings.durability == Durability::Strict;
         let about = format!("{} on {}, +{} ns a line", settings.design, settings.kind.name(), settings.flush_ns);
-        Ok(Words { index, root, stripes: Stripes::new(), strict, about, bed })
+        Ok(Words { index, root, stripes: Stripes::new(), strict, about, storage })
     }
 
     /// Changes the value of a key, if the key's presence equals `wanted`.
@@ -52,7 +52,7 @@ impl Words {
         if self.index.get(&self.root, key).payload.is_some() != wanted {
             return Ok(false);
         }
-        let clock = self.bed.writer.clock();
+        let clock = self.storage.writer.clock();
         let mut guard = clock.pin()?;
         work(&mut guard)?;
         let label = guard.epoch();
@@ -102,8 +102,8 @@ impl Tree for Words {
     }
 
     fn counts(&self) -> Result<String> {
-        let counts = self.bed.counts();
-        let (pairs, leaves) = (self.root.pairs(), self.bed.writer.space().block_frontier());
+        let counts = self.storage.counts();
+        let (pairs, leaves) = (self.root.pairs(), self.storage.writer.space().block_frontier());
         Ok(format!(
             "{}: {pairs} pairs, {leaves} blocks; {} words written, {} lines flushed, {} fences",
             self.about, counts.writes, counts.flushes, counts.fences

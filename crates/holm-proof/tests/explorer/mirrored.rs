@@ -29,19 +29,19 @@ const BLOCK_WORDS: usize = 64;
 const LINE_WORDS: usize = 8;
 
 /// A tree of one leaf, and the words of its blocks.
-struct Bed {
+struct OneLeaf {
     storage: Arc<holm_medium::Writer<Recorded>>,
     index: Arc<dyn Tree>,
     root: TreeRoot,
 }
 
-impl Bed {
+impl OneLeaf {
     fn new(subject: &Subject) -> Self {
         let medium = Recorded::new([BLOCKS * BLOCK_WORDS * size_of::<Word>(), 64]);
         let storage = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
         let index = subject.tree(storage.clone());
         let root = index.create_tree(&mut storage.clock().pin().expect("a sound storage"), 1).expect("memory");
-        Bed { storage, index, root }
+        OneLeaf { storage, index, root }
     }
 
     fn put(&self, key: u64) {
@@ -74,27 +74,27 @@ fn agree(key: u64, among: &[u64]) -> usize {
 
 /// For an absent key, only lines are read in which a fingerprint matches, most often none; for a present key, its own
 /// line as well.
-fn reads_pairs_alone(bed: &Bed, keys: &[u64]) -> usize {
+fn reads_pairs_alone(tree: &OneLeaf, keys: &[u64]) -> usize {
     let mut none = 0;
     for key in (1..200).step_by(3) {
         let most = agree(key, keys);
-        let missed = bed.lines(|index, root| assert_eq!(index.get(root, key).payload, None));
+        let missed = tree.lines(|index, root| assert_eq!(index.get(root, key).payload, None));
         assert!(missed <= most && (missed > 0) == (most > 0), "{key} beside {}: {missed} lines", keys.len());
-        let together = bed.lines(|index, root| {
+        let together = tree.lines(|index, root| {
             let mut found = vec![];
             index.get_many(root, &[key], &mut found);
             assert_eq!(found[0].payload, None);
         });
         assert_eq!(together, missed, "{key} with others");
-        let removed = bed.lines(|index, root| {
-            let mut guard = bed.storage.clock().pin().expect("a sound storage");
+        let removed = tree.lines(|index, root| {
+            let mut guard = tree.storage.clock().pin().expect("a sound storage");
             assert_eq!(index.remove(root, &mut guard, key).expect("sound"), None);
         });
         assert_eq!(removed, missed, "{key}, to be removed");
         none += usize::from(missed == 0);
     }
     for key in keys {
-        let found = bed.lines(|index, root| assert_eq!(index.get(root, *key).payload, Some(*key)));
+        let found = tree.lines(|index, root| assert_eq!(index.get(root, *key).payload, Some(*key)));
         assert!((1..=1 + agree(*key, keys)).contains(&found), "{key} of {}: {found} lines", keys.len());
     }
     none
@@ -102,16 +102,16 @@ fn reads_pairs_alone(bed: &Bed, keys: &[u64]) -> usize {
 
 #[test]
 fn an_absent_key_is_answered_beside_the_blocks() {
-    let (mut bed, beside) = (Bed::new(&holm_prints_aside), Bed::new(&holm));
+    let (mut tree, beside) = (OneLeaf::new(&holm_prints_aside), OneLeaf::new(&holm));
     let (mut keys, mut none) = (vec![], 0);
     for key in (1..=holm_prints_aside.capacity as u64).map(|key| key * 3) {
         keys.push(key);
-        bed.put(key);
+        tree.put(key);
         beside.put(key);
-        none += reads_pairs_alone(&bed, &keys);
+        none += reads_pairs_alone(&tree, &keys);
     }
-    bed.rebuild();
-    none += reads_pairs_alone(&bed, &keys);
+    tree.rebuild();
+    none += reads_pairs_alone(&tree, &keys);
     assert!(none > 3_000, "most keys agree with no other: {none}");
     // The first line of each block, whatever the fingerprints are.
     let both = beside.lines(|index, root| assert_eq!(index.get(root, 1).payload, None));

@@ -16,14 +16,14 @@ use tempfile::TempDir;
 const PAGE: u64 = 4096;
 
 /// The medium.
-pub(crate) struct Bed {
+pub(crate) struct MappedStorage {
     pub(crate) writer: Arc<Writer<Mapped>>,
-    _metronome: EpochTimer,
+    _epoch_timer: EpochTimer,
     /// Dropped after the medium that maps files in it.
     _folder: Option<TempDir>,
 }
 
-impl Bed {
+impl MappedStorage {
     pub(crate) fn open(path: &Path, settings: &Settings) -> Result<Self> {
         let options = MappedOptions { flush_ns: settings.flush_ns, count: settings.stats, ..MappedOptions::default() };
         let backing = match settings.kind {
@@ -56,7 +56,7 @@ impl Bed {
         };
         let writer = Arc::new(Storage::open(medium, FIRST_EPOCH)?);
         let timer = EpochTimer::start(writer.clone(), Pace::every(settings.interval()), NonZero::<usize>::MIN)?;
-        Ok(Bed { writer, _metronome: timer, _folder: folder })
+        Ok(MappedStorage { writer, _epoch_timer: timer, _folder: folder })
     }
 
     pub(crate) fn counts(&self) -> Counts {
