@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::expiry::Deadline;
 use crate::keyspace::Keyspace;
 use crate::slice::Slice;
-use crate::update::{Change, End};
+use crate::update::{Decision, End};
 use std::fmt;
 
 /// Why [`Keyspace::compare_and_swap`] has changed nothing: the key has another value than was expected.
@@ -69,9 +69,9 @@ impl Keyspace {
         let (current, swapped) = self.store().update(self.tree(), key.as_ref(), |current, _| {
             let swaps = current.map(|value| &**value) == expected;
             let change = match new {
-                _ if !swaps => Change::Keep,
-                Some(value) => Change::Put(value),
-                None => Change::Remove,
+                _ if !swaps => Decision::Keep,
+                Some(value) => Decision::Put(value),
+                None => Decision::Remove,
             };
             Ok((change, swaps))
         })?;
@@ -93,7 +93,7 @@ impl Keyspace {
     /// ```
     pub fn insert_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         let value = value.as_ref();
-        let decide = |current: Option<&Slice>, _| Ok((current.map_or(Change::Put(value), |_| Change::Keep), ()));
+        let decide = |current: Option<&Slice>, _| Ok((current.map_or(Decision::Put(value), |_| Decision::Keep), ()));
         Ok(self.store().update(self.tree(), key.as_ref(), decide)?.0)
     }
 
@@ -112,10 +112,10 @@ impl Keyspace {
     /// ```
     pub fn get_or_insert_with(&self, key: impl AsRef<[u8]>, mut make: impl FnMut() -> Vec<u8>) -> Result<Slice> {
         let (current, made) = self.store().update(self.tree(), key.as_ref(), |current, _| match current {
-            Some(_) => Ok((Change::Keep, Slice::from(&[][..]))),
+            Some(_) => Ok((Decision::Keep, Slice::from(&[][..]))),
             None => {
                 let value = Slice::from(make());
-                Ok((Change::Put(value.clone()), value))
+                Ok((Decision::Put(value.clone()), value))
             }
         })?;
         Ok(current.unwrap_or(made))
@@ -175,7 +175,7 @@ impl Keyspace {
     ) -> Result<(Option<Slice>, Option<Slice>)> {
         self.store().update(self.tree(), key, |current, _| {
             let after = update(current.map(|value| &**value)).map(Slice::from);
-            Ok((after.clone().map_or(Change::Remove, Change::Put), after))
+            Ok((after.clone().map_or(Decision::Remove, Decision::Put), after))
         })
     }
 
@@ -194,7 +194,7 @@ impl Keyspace {
     /// ```
     pub fn swap(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         let value = value.as_ref();
-        let decide = |_: Option<&Slice>, _| Ok((Change::PutUntil(value, Deadline::NEVER), ()));
+        let decide = |_: Option<&Slice>, _| Ok((Decision::PutUntil(value, Deadline::NEVER), ()));
         Ok(self.store().update(self.tree(), key.as_ref(), decide)?.0)
     }
 
@@ -213,7 +213,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        let decide = |_: Option<&Slice>, _| Ok((Change::<&[u8]>::Remove, ()));
+        let decide = |_: Option<&Slice>, _| Ok((Decision::<&[u8]>::Remove, ()));
         Ok(self.store().update(self.tree(), key.as_ref(), decide)?.0)
     }
 
@@ -240,7 +240,7 @@ impl Keyspace {
                 what: format!("a number of {} bytes, expected 8", current.map_or(0, |value| value.len())),
             })?;
             let sum = number.checked_add(by).ok_or(Error::Overflow { found: number, by })?;
-            Ok((Change::Put(sum.to_le_bytes()), sum))
+            Ok((Decision::Put(sum.to_le_bytes()), sum))
         };
         Ok(self.store().update(self.tree(), key.as_ref(), sum)?.1)
     }

@@ -87,14 +87,14 @@ enum Stage {
 /// Sets and clears the intent around the stores of a commit. If the stores end half-way, the database is poisoned: it
 /// must neither acknowledge a write on top of them nor log their epoch. The intent stays, and the next open completes
 /// the commit.
-struct Stores<'a> {
+struct IntentObserver<'a> {
     store: &'a WritableStore,
     /// A single write has one commit word, and needs none.
     intent: Option<Intent<'a>>,
     stage: Stage,
 }
 
-impl CommitObserver for Stores<'_> {
+impl CommitObserver for IntentObserver<'_> {
     fn before_stores(&mut self, guard: &Guard<'_>) {
         self.intent.iter().for_each(|intent| intent.set(guard));
         self.stage = Stage::Among;
@@ -106,7 +106,7 @@ impl CommitObserver for Stores<'_> {
     }
 }
 
-impl Drop for Stores<'_> {
+impl Drop for IntentObserver<'_> {
     fn drop(&mut self) {
         let intent = self.intent.take();
         if self.stage == Stage::Among {
@@ -199,17 +199,17 @@ fn attempt<H>(
         Err(error) => return (Err(error), Stage::Before),
     };
     let tree_writes: Vec<_> = writes.iter().zip(payloads).map(|(write, payload)| write.in_tree(*payload)).collect();
-    let mut stores = Stores { store, intent, stage: Stage::Before };
+    let mut observer = IntentObserver { store, intent, stage: Stage::Before };
     let mut looks = 0;
     let done = loop {
-        match operation.commit(on.leaves(), &tree_writes, &mut stores) {
+        match operation.commit(on.leaves(), &tree_writes, &mut observer) {
             Ok(true) => break Ok(true),
             Ok(false) if looks == MOST_LOOKS => break Ok(false),
             Ok(false) => match on.look_again() {
                 Ok(true) => looks += 1,
                 refused => break refused,
             },
-            Err(error) if stores.stage == Stage::Among => {
+            Err(error) if observer.stage == Stage::Among => {
                 break Err(Error::Poisoned { reason: format!("a commit was cut short: {error}") });
             }
             Err(error) => {
@@ -218,7 +218,7 @@ fn attempt<H>(
             }
         }
     };
-    (done, stores.stage)
+    (done, observer.stage)
 }
 
 /// Leaves a commit as the death of the process leaves it that falls right after the intent is set.

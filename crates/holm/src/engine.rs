@@ -7,7 +7,7 @@ use crate::feed::Subscribers;
 use crate::intent::IntentSlots;
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
-use crate::mark::Marks;
+use crate::mark::CommittedMarks;
 use crate::recovery::Recovery;
 use crate::snapshot::{RecentSnapshot, Snapshot};
 use crate::store::{Files, Store, WritableStore};
@@ -27,7 +27,7 @@ pub(crate) struct Engine {
     pub(crate) sweeper: Sweeper,
     pub(crate) intents: IntentSlots,
     pub(crate) turnstile: Turnstile,
-    pub(crate) marks: Marks,
+    pub(crate) marks: CommittedMarks,
     pub(crate) recent_snapshot: RecentSnapshot,
     /// Held while an incremental backup is applied.
     pub(crate) increments: Arc<Mutex<()>>,

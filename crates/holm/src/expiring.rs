@@ -5,7 +5,7 @@ use crate::expiry::{Deadline, Expiry};
 use crate::keyspace::Keyspace;
 use crate::slice::Slice;
 use crate::sweep;
-use crate::update::Change;
+use crate::update::Decision;
 use crate::wall_clock::millis_of;
 use std::time::{Duration, SystemTime};
 
@@ -164,9 +164,9 @@ impl Keyspace {
     /// Gives a present key a deadline, and returns the one before; `None` if the key is absent.
     fn set_deadline(&self, key: &[u8], deadline: Deadline) -> Result<Option<Deadline>> {
         let decide = |current: Option<&Slice>, before| match current {
-            Some(value) if before != deadline => Ok((Change::PutUntil(value.clone(), deadline), Some(before))),
-            Some(_) => Ok((Change::Keep, Some(before))),
-            None => Ok((Change::Keep, None)),
+            Some(value) if before != deadline => Ok((Decision::PutUntil(value.clone(), deadline), Some(before))),
+            Some(_) => Ok((Decision::Keep, Some(before))),
+            None => Ok((Decision::Keep, None)),
         };
         Ok(self.store().update(self.tree(), key, decide)?.1)
     }

@@ -64,7 +64,7 @@ pub(crate) fn commit_with(engine: &Arc<Engine>, mark: u64, writes: &[Write<'_>])
 
 /// The marks that this session has committed and that are not yet known to be durable.
 #[derive(Default)]
-pub(crate) struct Marks(Mutex<RecentMarks>);
+pub(crate) struct CommittedMarks(Mutex<RecentMarks>);
 
 #[derive(Default)]
 struct RecentMarks {
@@ -83,14 +83,14 @@ impl RecentMarks {
     }
 }
 
-impl Marks {
+impl CommittedMarks {
     fn lock(&self) -> MutexGuard<'_, RecentMarks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the marks of a database that was just opened. All that it has is durable.
     pub(crate) fn opened_at(mark: Option<u64>) -> Self {
-        Marks(Mutex::new(RecentMarks { durable: mark, recent: VecDeque::new() }))
+        CommittedMarks(Mutex::new(RecentMarks { durable: mark, recent: VecDeque::new() }))
     }
 
     /// Notes a mark that was committed in an epoch.

@@ -45,9 +45,10 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Snapshot(Arc<Inner>);
+pub struct Snapshot(Arc<SnapshotState>);
 
-struct Inner {
+/// What the clones of a snapshot share.
+struct SnapshotState {
     generation: OpenGeneration,
     /// The time of the snapshot, by which keys have expired.
     now: Millis,
@@ -57,7 +58,7 @@ struct Inner {
 
 /// A snapshot that this reference does not keep open.
 #[derive(Default)]
-pub(crate) struct RecentSnapshot(Mutex<Weak<Inner>>);
+pub(crate) struct RecentSnapshot(Mutex<Weak<SnapshotState>>);
 
 impl RecentSnapshot {
     /// Returns the snapshot if it is open and not older than `age`; otherwise takes one. Of several callers at once,
@@ -97,7 +98,7 @@ impl Snapshot {
     fn new(generation: OpenGeneration, trees: Vec<Arc<KeyspaceTree>>) -> Self {
         // After the generation has begun: whatever a sweep has removed by then had expired by this time.
         let now = generation.store().wall_clock.now();
-        Snapshot(Arc::new(Inner { generation, now, trees }))
+        Snapshot(Arc::new(SnapshotState { generation, now, trees }))
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {

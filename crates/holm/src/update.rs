@@ -17,7 +17,7 @@ use holm_medium::Epoch;
 use holm_tree::{LeafCursor, LeafVersion, SeekTarget, Seen, back_off};
 
 /// What an update does with its key.
-pub(crate) enum Change<V> {
+pub(crate) enum Decision<V> {
     /// Nothing.
     Keep,
     /// Puts a value. The key keeps its deadline, if it has one.
@@ -126,7 +126,7 @@ impl WritableStore {
         &self,
         tree: &KeyspaceTree,
         key: &[u8],
-        mut decide: impl FnMut(Option<&Slice>, Deadline) -> Result<(Change<V>, T)>,
+        mut decide: impl FnMut(Option<&Slice>, Deadline) -> Result<(Decision<V>, T)>,
     ) -> Result<(Option<Slice>, T)> {
         limit(key, &[])?;
         let key = SearchKey::new(key);
@@ -152,28 +152,28 @@ impl WritableStore {
         &self,
         tree: &KeyspaceTree,
         search_key: SearchKey<'_>,
-        change: &Change<V>,
+        change: &Decision<V>,
         before: &Before,
     ) -> Result<bool> {
         // A key must not come back to life: another thread may have missed it once its time was over. The last look at
         // the time is under the latch, so a reader of the leaf as it was has an earlier time.
         let lives = || !before.deadline.is_over(self.wall_clock.now());
-        let revives = matches!(change, Change::PutUntil(..)) && before.deadline != Deadline::NEVER;
+        let revives = matches!(change, Decision::PutUntil(..)) && before.deadline != Deadline::NEVER;
         let holds: Option<&dyn Fn() -> bool> = if revives { Some(&lives) } else { None };
         let seen = Seen { leaf: before.leaf, others: &[], holds };
         let (operation, done) = match change {
-            Change::Remove if before.value.is_some() => {
+            Decision::Remove if before.value.is_some() => {
                 let mut operation = Operation::begin(self)?;
                 tree.check_not_dropped()?;
                 let done = operation.remove_seen(tree, search_key, seen)?;
                 (operation, done)
             }
-            Change::Keep | Change::Remove => {
+            Decision::Keep | Decision::Remove => {
                 self.wait_stable(before.stamp)?;
                 return Ok(true);
             }
-            Change::Put(value) | Change::PutUntil(value, _) => {
-                let deadline = if let Change::PutUntil(_, deadline) = change { *deadline } else { before.deadline };
+            Decision::Put(value) | Decision::PutUntil(value, _) => {
+                let deadline = if let Decision::PutUntil(_, deadline) = change { *deadline } else { before.deadline };
                 let value = value.as_ref();
                 let key = search_key.bytes;
                 limit(key, value)?;
@@ -242,7 +242,7 @@ mod tests {
             let decide = |current: Option<&Slice>, _| {
                 looks.push(current.is_some());
                 hands.store(over, SeqCst);
-                Ok((current.map_or(Change::Keep, |value| Change::PutUntil(value.clone(), deadline)), ()))
+                Ok((current.map_or(Decision::Keep, |value| Decision::PutUntil(value.clone(), deadline)), ()))
             };
             let found = tides.store().update(tides.tree(), b"north", decide).unwrap().0;
             assert_eq!((found, looks), (None, vec![true, false]));

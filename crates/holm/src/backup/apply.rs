@@ -106,7 +106,7 @@ fn stored_pairs(engine: &Arc<Engine>, tree: &Arc<KeyspaceTree>, range: (Bound<&[
 fn redo(engine: &Arc<Engine>, staging: &Staging<'_>, stored: &StoredStream) -> Result<BackupInfo> {
     let info = match applied(engine, stored)? {
         Some(info) => info,
-        None => merge(engine, stored)?,
+        None => reconcile(engine, stored)?,
     };
     staging.finish()?;
     Ok(info)
@@ -124,38 +124,40 @@ fn applied(engine: &Engine, stored: &StoredStream) -> Result<Option<BackupInfo>>
 }
 
 /// Brings a database to the state of a complete stream, durably.
-fn merge(engine: &Arc<Engine>, stored: &StoredStream) -> Result<BackupInfo> {
+fn reconcile(engine: &Arc<Engine>, stored: &StoredStream) -> Result<BackupInfo> {
     let mut reader = BufReader::with_capacity(READ_AT_ONCE, stored.reader());
     let mut stream = StreamReader::begin(&mut reader)?;
     let mut names = BTreeSet::new();
-    let mut merge: Option<Merge<'_>> = None;
+    let mut current: Option<Reconciliation<'_>> = None;
     while let Some(item) = stream.next()? {
         match item {
             Item::Keyspace { name, options } => {
-                merge.take().map_or(Ok(()), Merge::end)?;
+                current.take().map_or(Ok(()), Reconciliation::end)?;
                 names.insert(name.to_owned());
-                merge = Some(Merge::begin(engine, keyspace_of(engine, name, options)?));
+                current = Some(Reconciliation::begin(engine, keyspace_of(engine, name, options)?));
             }
             // The reader refuses pairs of no keyspace.
-            Item::Pair { key, value } => merge.iter_mut().try_for_each(|merge| merge.pair(key, value))?,
-            Item::Keep { least, greatest, .. } => merge.iter_mut().try_for_each(|merge| merge.keep(least, greatest))?,
+            Item::Pair { key, value } => current.iter_mut().try_for_each(|keyspace| keyspace.pair(key, value))?,
+            Item::Keep { least, greatest, .. } => {
+                current.iter_mut().try_for_each(|keyspace| keyspace.keep(least, greatest))?
+            }
             Item::Mark(mark) => put(engine, engine.catalog.own(), MARK, &mark.to_le_bytes())?,
         }
     }
-    merge.take().map_or(Ok(()), Merge::end)?;
+    current.take().map_or(Ok(()), Reconciliation::end)?;
     for name in engine.catalog.keyspace_names(&engine.store)? {
         if !names.contains(&name) {
             engine.catalog.drop_keyspace(&engine.store, &name)?;
         }
     }
     let end = stream.finish()?;
-    Base::reach(engine, &end)?;
+    Base::record(engine, &end)?;
     Ok(end.info)
 }
 
 /// A keyspace that is brought to the state of a stream, in the order of keys. What the stream neither gives nor keeps
 /// goes.
-struct Merge<'a> {
+struct Reconciliation<'a> {
     engine: &'a Arc<Engine>,
     tree: Arc<KeyspaceTree>,
     /// The pairs that the keyspace has, beyond those that are as the stream has them.
@@ -164,10 +166,10 @@ struct Merge<'a> {
     next: Option<Vec<u8>>,
 }
 
-impl<'a> Merge<'a> {
+impl<'a> Reconciliation<'a> {
     fn begin(engine: &'a Arc<Engine>, tree: Arc<KeyspaceTree>) -> Self {
         let present = stored_pairs(engine, &tree, (Bound::Unbounded, Bound::Unbounded));
-        Merge { engine, tree, present, next: None }
+        Reconciliation { engine, tree, present, next: None }
     }
 
     /// Returns the next key that the keyspace has.

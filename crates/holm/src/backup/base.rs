@@ -18,7 +18,7 @@ use holm_tree::{LeafCursor, SeekTarget};
 const BASE: &[u8] = b"\0b";
 
 /// The catalog's key of the epoch of the last backup.
-const LOGGED: &[u8] = b"\0e";
+const LAST_BACKUP: &[u8] = b"\0e";
 
 /// Makes sure that no later session begins behind an epoch that a stream names. All that was written in it is durable
 /// when this returns.
@@ -30,11 +30,11 @@ const LOGGED: &[u8] = b"\0e";
 /// # Errors
 /// As a put, and as [`Database::sync`](crate::Database::sync).
 pub(super) fn log_epoch(engine: &Engine, epoch: Epoch) -> Result<()> {
-    keep(engine, Operation::begin(&engine.store)?, LOGGED, &epoch.to_le_bytes())
+    put_durably(engine, Operation::begin(&engine.store)?, LAST_BACKUP, &epoch.to_le_bytes())
 }
 
 /// Puts a record of the store's own into the catalog, durably, and with it all that was written before.
-fn keep(engine: &Engine, mut operation: Operation<'_>, key: &[u8], value: &[u8]) -> Result<()> {
+fn put_durably(engine: &Engine, mut operation: Operation<'_>, key: &[u8], value: &[u8]) -> Result<()> {
     let payload = operation.write_record(key, StoredValue::verbatim(value), &mut Vec::new())?;
     operation.put(engine.catalog.own(), key, payload)?;
     operation.finish_durably()
@@ -80,13 +80,13 @@ impl Base {
     }
 
     /// States that what was written so far is the state of a stream. Durable, with all of it, when it returns.
-    pub(super) fn reach(engine: &Engine, end: &EndOfStream) -> Result<()> {
+    pub(super) fn record(engine: &Engine, end: &EndOfStream) -> Result<()> {
         let operation = Operation::begin(&engine.store)?;
         // No write before has a later epoch, and this one's is over when it is durable: every later write has a later
         // one.
         let Header { uuid, epoch, .. } = end.header;
         let base = Base { uuid, epoch, hash: end.hash, own: operation.epoch() };
-        keep(engine, operation, BASE, &base.encode())
+        put_durably(engine, operation, BASE, &base.encode())
     }
 
     /// Returns whether this may be the state that a stream leads to. Its end tells.
@@ -104,13 +104,13 @@ impl Base {
         if header.base == 0 {
             return check_empty(engine);
         }
-        let expected = format!("a copy of database {} at epoch {}", shown(&header.uuid), header.base);
+        let expected = format!("a copy of database {} at epoch {}", format_uuid(&header.uuid), header.base);
         let wrong = |found: String| Err(Error::WrongBase { found, expected: expected.clone() });
         let Some(base) = Base::read(engine)? else {
             return wrong("a database that is no copy".into());
         };
         if (base.uuid, base.epoch) != (header.uuid, header.base) {
-            return wrong(format!("a copy of database {} at epoch {}", shown(&base.uuid), base.epoch));
+            return wrong(format!("a copy of database {} at epoch {}", format_uuid(&base.uuid), base.epoch));
         }
         let latest = latest_change(&engine.store, &engine.catalog)?;
         if latest > base.own {
@@ -159,7 +159,7 @@ pub(crate) fn is_untouched_copy(store: &Store, catalog: &Catalog) -> Result<bool
 }
 
 /// A database's identity as it is usually written.
-fn shown(uuid: &[u8; 16]) -> String {
+fn format_uuid(uuid: &[u8; 16]) -> String {
     let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }

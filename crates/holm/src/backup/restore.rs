@@ -138,7 +138,7 @@ fn fill(engine: &Arc<Engine>, mut stream: StreamReader<'_>) -> Result<BackupInfo
         }
     }
     let end = stream.finish()?;
-    Base::reach(engine, &end)?;
+    Base::record(engine, &end)?;
     Ok(end.info)
 }
 
@@ -151,7 +151,7 @@ pub(super) fn keyspace_of(engine: &Engine, name: &str, options: KeyspaceOptions)
     catalog.create_keyspace(store, name, Some(options))
 }
 
-/// Puts a pair as a stream has it. Waits for no durability: the caller ends with [`Base::reach`].
+/// Puts a pair as a stream has it. Waits for no durability: the caller ends with [`Base::record`].
 pub(super) fn put(engine: &Engine, tree: &KeyspaceTree, key: &[u8], value: &[u8]) -> Result<()> {
     let mut operation = Operation::begin_to_write(&engine.store, key, value)?;
     tree.check_not_dropped()?;

@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Changes(Arc<Inner>);
+pub struct Changes(Arc<EpochChanges>);
 
 /// One change of an epoch: see [`Changes::iter`].
 ///
@@ -108,7 +108,7 @@ pub(super) struct Entry {
 
 /// What an epoch has changed, with all keys and values in one buffer.
 #[derive(Default)]
-pub(super) struct Inner {
+pub(super) struct EpochChanges {
     pub(super) epoch: u64,
     pub(super) mark: Option<u64>,
     pub(super) names: Vec<Arc<str>>,
@@ -119,7 +119,7 @@ pub(super) struct Inner {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Inner {
+impl EpochChanges {
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0 && self.mark.is_none()
     }
@@ -298,7 +298,7 @@ impl Changes {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get(&self, mut index: usize) -> Option<Change<'_>> {
-        let Inner { dropped, created, removed, put, .. } = &*self.0;
+        let EpochChanges { dropped, created, removed, put, .. } = &*self.0;
         if let Some(keyspace) = dropped.get(index) {
             return Some(Change::Drop { keyspace });
         }

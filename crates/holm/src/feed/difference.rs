@@ -4,7 +4,7 @@
 //! has come, gone or moved: one that came to a block and went from another one has only moved, in a split or a merge.
 //! What remains is read from the records. A key that both came and went has a new value.
 
-use super::changes::{Changes, Entry, Inner};
+use super::changes::{Changes, Entry, EpochChanges};
 use super::key_table::KeyTable;
 use super::names::Names;
 use crate::catalog::{CATALOG, keyspace_of};
@@ -35,15 +35,15 @@ pub(super) enum Unknown {
 
 /// A payload that came or went, and its keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Moved {
+struct ChangedPayload {
     /// The payload with its offset in the upper bits, so that records are read in the order in which they lie.
     place: u64,
     keyspace: u32,
 }
 
-impl Moved {
+impl ChangedPayload {
     fn new(payload: u64, keyspace: u32) -> Self {
-        Moved { place: payload.rotate_left(record::LENGTH_BITS), keyspace }
+        ChangedPayload { place: payload.rotate_left(record::LENGTH_BITS), keyspace }
     }
 
     fn payload(self) -> u64 {
@@ -58,8 +58,8 @@ pub(super) struct Difference {
     block_bytes: u64,
     /// The last epoch that was read, and the keyspaces at its end.
     names: Option<(Epoch, Names)>,
-    came: Vec<Moved>,
-    went: Vec<Moved>,
+    came: Vec<ChangedPayload>,
+    went: Vec<ChangedPayload>,
 }
 
 /// The changes of an epoch while they are gathered.
@@ -68,7 +68,7 @@ struct Gathered<'a> {
     names: &'a Names,
     /// The most bytes of memory.
     most: u64,
-    changes: Inner,
+    changes: EpochChanges,
     /// The last keyspace, and its index in the changes.
     last: Option<(u32, Option<u32>)>,
     /// The keyspaces so far, by number.
@@ -76,7 +76,7 @@ struct Gathered<'a> {
 }
 
 /// Removes what is in both lists, which are sorted.
-fn cancel(came: &mut Vec<Moved>, went: &mut Vec<Moved>) {
+fn cancel(came: &mut Vec<ChangedPayload>, went: &mut Vec<ChangedPayload>) {
     if came.is_empty() || went.is_empty() {
         return;
     }
@@ -126,13 +126,13 @@ impl Difference {
             return Err(Unknown::TooMany);
         };
         *upto = epoch;
-        let is_of_catalog = |moved: &Moved| moved.keyspace == CATALOG;
-        let mut changes = Inner { epoch, ..Inner::default() };
+        let is_of_catalog = |changed: &ChangedPayload| changed.keyspace == CATALOG;
+        let mut changes = EpochChanges { epoch, ..EpochChanges::default() };
         let [old, new] = [&*went, &*came].map(|all| all.iter().copied().filter(is_of_catalog).collect::<Vec<_>>());
         if !old.is_empty() || !new.is_empty() {
             rename(keys, names, [&old, &new], &mut changes)?;
-            came.retain(|moved| !is_of_catalog(moved));
-            went.retain(|moved| !is_of_catalog(moved));
+            came.retain(|changed| !is_of_catalog(changed));
+            went.retain(|changed| !is_of_catalog(changed));
         }
         let gathered = Gathered { keys, names, most, changes, last: None, indices: HashMap::new() };
         let changes = gathered.read(came, went)?;
@@ -155,9 +155,9 @@ impl Difference {
                 if !(self.read)(&self.keys.image, number as u32, epoch, &mut block) {
                     return Err(damaged(number * self.block_bytes, "a leaf's versions", "none of an epoch", "one"));
                 }
-                let moved = |payload: &u64| Moved::new(*payload, block.keyspace);
-                self.came.extend(block.came.iter().map(moved));
-                self.went.extend(block.went.iter().map(moved));
+                let changed = |payload: &u64| ChangedPayload::new(*payload, block.keyspace);
+                self.came.extend(block.came.iter().map(changed));
+                self.went.extend(block.went.iter().map(changed));
             }
             next = next.max(end);
         }
@@ -179,18 +179,23 @@ fn no_record(payload: u64) -> Unknown {
 }
 
 /// Takes the changes of the catalog over into the names.
-fn rename(keys: &Records, names: &mut Names, [old, new]: [&[Moved]; 2], changes: &mut Inner) -> Result<(), Unknown> {
-    let entry = |moved: &Moved| {
-        let payload = moved.payload();
+fn rename(
+    keys: &Records,
+    names: &mut Names,
+    [old, new]: [&[ChangedPayload]; 2],
+    changes: &mut EpochChanges,
+) -> Result<(), Unknown> {
+    let entry = |changed: &ChangedPayload| {
+        let payload = changed.payload();
         record::read(&keys.image, payload).map_err(|_| no_record(payload))
     };
     let mut gone = HashMap::new();
-    for moved in old {
-        let (name, value) = entry(moved)?;
+    for changed in old {
+        let (name, value) = entry(changed)?;
         gone.extend(keyspace_of(&name, &value));
     }
-    for moved in new {
-        let (name, value) = entry(moved)?;
+    for changed in new {
+        let (name, value) = entry(changed)?;
         if name == MARK {
             changes.mark = value.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
         }
@@ -210,22 +215,22 @@ fn rename(keys: &Records, names: &mut Names, [old, new]: [&[Moved]; 2], changes:
 
 impl Gathered<'_> {
     /// Reads what came and then the keys of what went.
-    fn read(mut self, came: &[Moved], went: &[Moved]) -> Result<Inner, Unknown> {
-        for (at, moved) in came.iter().enumerate() {
+    fn read(mut self, came: &[ChangedPayload], went: &[ChangedPayload]) -> Result<EpochChanges, Unknown> {
+        for (at, changed) in came.iter().enumerate() {
             self.prefetch(came, at, usize::MAX);
-            if let Some((keyspace, prefix)) = self.keyspace(moved.keyspace) {
-                let (key, value) = self.append(moved.payload(), true)?;
+            if let Some((keyspace, prefix)) = self.keyspace(changed.keyspace) {
+                let (key, value) = self.append(changed.payload(), true)?;
                 let start = self.changes.bytes.len() - (key + value) as usize;
                 let prefix = (prefix as u32).min(value);
                 self.changes.put.push(Entry { start, key, prefix, value: value - prefix, keyspace });
             }
         }
         let mut keys = None;
-        for (at, moved) in went.iter().enumerate() {
+        for (at, changed) in went.iter().enumerate() {
             self.prefetch(went, at, KEY_WORDS);
             // All that went of a keyspace that went is one drop.
-            if let Some((keyspace, _)) = self.keyspace(moved.keyspace) {
-                let (key, _) = self.append(moved.payload(), false)?;
+            if let Some((keyspace, _)) = self.keyspace(changed.keyspace) {
+                let (key, _) = self.append(changed.payload(), false)?;
                 let start = self.changes.bytes.len() - key as usize;
                 let entry = Entry { start, key, prefix: 0, value: 0, keyspace };
                 let keys = keys.get_or_insert_with(|| KeyTable::of(&self.changes));
@@ -241,8 +246,9 @@ impl Gathered<'_> {
     }
 
     /// Prefetches the first words of a record that is read soon.
-    fn prefetch(&self, all: &[Moved], at: usize, most: usize) {
-        if let Some(words) = all.get(at + AHEAD).and_then(|moved| record::words(&self.keys.image, moved.payload())) {
+    fn prefetch(&self, all: &[ChangedPayload], at: usize, most: usize) {
+        if let Some(words) = all.get(at + AHEAD).and_then(|changed| record::words(&self.keys.image, changed.payload()))
+        {
             prefetch_lines(&words[..words.len().min(most).min(MOST_WORDS)]);
         }
     }

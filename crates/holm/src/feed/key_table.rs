@@ -1,6 +1,6 @@
 //! Which keys an epoch has put: a hash table of indices, for as long as its changes are gathered.
 
-use super::changes::{Entry, Inner};
+use super::changes::{Entry, EpochChanges};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The entries that were put, by keyspace and key. Open addressing; at most half full.
@@ -9,13 +9,13 @@ pub(super) struct KeyTable {
     slots: Vec<(u32, u32)>,
 }
 
-fn hash(changes: &Inner, entry: &Entry) -> u64 {
+fn hash(changes: &EpochChanges, entry: &Entry) -> u64 {
     xxh3_64_with_seed(changes.key(entry), u64::from(entry.keyspace))
 }
 
 impl KeyTable {
     /// The table of all that the changes put so far.
-    pub(super) fn of(changes: &Inner) -> Self {
+    pub(super) fn of(changes: &EpochChanges) -> Self {
         let mut table = KeyTable { slots: vec![(0, 0); (2 * changes.put.len()).next_power_of_two()] };
         for (index, entry) in changes.put.iter().enumerate() {
             let hash = hash(changes, entry);
@@ -32,7 +32,7 @@ impl KeyTable {
     }
 
     /// Returns whether the key of an entry was put.
-    pub(super) fn contains(&self, changes: &Inner, entry: &Entry) -> bool {
+    pub(super) fn contains(&self, changes: &EpochChanges, entry: &Entry) -> bool {
         let hash = hash(changes, entry);
         let alike = |put: &Entry| put.keyspace == entry.keyspace && changes.key(put) == changes.key(entry);
         let filled = self.probe(hash).map(|at| self.slots[at]).take_while(|slot| slot.1 != 0);

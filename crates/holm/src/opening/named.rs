@@ -7,7 +7,7 @@ use crate::engine::{Engine, Session};
 use crate::error::{Error, Result};
 use crate::feed::{FeedObserver, Subscribers};
 use crate::intent::{self, IntentSlots};
-use crate::mark::{self, Marks};
+use crate::mark::{self, CommittedMarks};
 use crate::operation::Operation;
 use crate::options::Builder;
 use crate::recovery::Recovery;
@@ -125,7 +125,7 @@ impl Running {
     pub(super) fn tidy_catalog(self) -> Result<Engine> {
         let Running { store, catalog, orphans, recovery, sweep, session, subscribers } = self;
         catalog.tidy(&store, &orphans)?;
-        let marks = Marks::opened_at(mark::read(&store, &catalog)?);
+        let marks = CommittedMarks::opened_at(mark::read(&store, &catalog)?);
         Ok(Engine {
             store: Arc::new(store),
             catalog: Arc::new(catalog),
