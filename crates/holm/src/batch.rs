@@ -187,13 +187,13 @@ impl Batch {
     /// # let folder = tempfile::tempdir()?;
     /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
     /// # let reefs = db.keyspace("reefs")?;
-    /// db.batch().insert(&reefs, "north", "coral").mark(17).commit()?;
+    /// db.batch().insert(&reefs, "north", "coral").set_mark(17).commit()?;
     /// assert_eq!(db.mark()?, Some(17));
-    /// let again = db.batch().insert(&reefs, "north", "sand").mark(17).commit();
+    /// let again = db.batch().insert(&reefs, "north", "sand").set_mark(17).commit();
     /// assert!(matches!(again, Err(holm::Error::Invalid { .. }))); // it was applied already
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn mark(mut self, mark: u64) -> Self {
+    pub fn set_mark(mut self, mark: u64) -> Self {
         self.mark = Some(mark);
         self
     }

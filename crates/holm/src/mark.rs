@@ -54,7 +54,7 @@ pub(crate) fn commit_with(engine: &Arc<Engine>, mark: u64, writes: &[Write<'_>])
     for attempt in 0..MOST_ATTEMPTS {
         // The mark that is found decides whether this one rises, so the commit depends on it.
         let marked = Transaction::new(engine.clone());
-        match marked.mark(mark).and_then(|()| marked.commit_with(writes, None)) {
+        match marked.set_mark(mark).and_then(|()| marked.commit_with(writes, None)) {
             Err(Error::Conflict) => pause(attempt),
             done => return done.map(drop),
         }
@@ -109,8 +109,8 @@ impl CommittedMarks {
 
 /// Marks.
 impl Database {
-    /// Returns the mark: the greatest number given to [`Batch::mark`](crate::Batch::mark) or
-    /// [`Transaction::mark`](crate::Transaction::mark). `None` if there never was one.
+    /// Returns the mark: the greatest number given to [`Batch::set_mark`](crate::Batch::set_mark) or
+    /// [`Transaction::set_mark`](crate::Transaction::set_mark). `None` if there never was one.
     ///
     /// After any crash, the mark and the effects that were committed with it are both there or both missing. A program
     /// that applies the commands of a log, and gives each command's position as the mark, goes on behind it.
@@ -125,7 +125,7 @@ impl Database {
     /// let log = [("north", "coral"), ("south", "sand"), ("north", "kelp")];
     /// let next = db.mark()?.map_or(0, |applied| applied + 1);
     /// for (position, (key, value)) in log.iter().enumerate().skip(next as usize) {
-    ///     db.batch().insert(&reefs, key, value).mark(position as u64).commit()?;
+    ///     db.batch().insert(&reefs, key, value).set_mark(position as u64).commit()?;
     /// }
     /// assert_eq!(db.mark()?, Some(2));
     /// db.sync()?;
@@ -142,7 +142,7 @@ impl Database {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
-    /// db.batch().mark(7).commit()?;
+    /// db.batch().set_mark(7).commit()?;
     /// assert!(matches!(db.durable_mark(), None | Some(7)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

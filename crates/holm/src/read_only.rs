@@ -124,7 +124,7 @@ impl ReadOnlyDatabase {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("sea.holm");
-    /// # holm::Database::open(&path)?.batch().mark(7).commit()?;
+    /// # holm::Database::open(&path)?.batch().set_mark(7).commit()?;
     /// let db = holm::Database::open_read_only(&path)?;
     /// assert_eq!(db.mark()?, Some(7));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -157,9 +157,9 @@ impl Snapshot {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
-    /// db.batch().mark(7).commit()?;
+    /// db.batch().set_mark(7).commit()?;
     /// let snapshot = db.snapshot()?;
-    /// db.batch().mark(8).commit()?;
+    /// db.batch().set_mark(8).commit()?;
     /// assert_eq!((snapshot.mark()?, db.mark()?), (Some(7), Some(8)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

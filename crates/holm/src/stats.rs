@@ -204,7 +204,7 @@ pub struct SweepStats {
     pub passes: u64,
     /// The number of passes that were left out because the database is a copy to which nothing has been written since
     /// its last backup was applied: the next one removes what its original has removed.
-    pub spared_passes: u64,
+    pub skipped_passes: u64,
     /// The number of records whose deadlines were read.
     pub records_read: u64,
     /// The number of expired records that were removed.
@@ -327,7 +327,7 @@ impl SweepStats {
     fn of(counters: &SweepCounters) -> Self {
         SweepStats {
             passes: counters.passes.load(Relaxed),
-            spared_passes: counters.spared.load(Relaxed),
+            skipped_passes: counters.skipped.load(Relaxed),
             records_read: counters.read.load(Relaxed),
             records_removed: counters.removed.load(Relaxed),
             last_pass_ns: counters.last_pass_ns.load(Relaxed),

@@ -36,7 +36,7 @@ enum Found {
 #[derive(Default)]
 pub(crate) struct SweepCounters {
     pub(crate) passes: AtomicU64,
-    pub(crate) spared: AtomicU64,
+    pub(crate) skipped: AtomicU64,
     pub(crate) read: AtomicU64,
     pub(crate) removed: AtomicU64,
     pub(crate) last_pass_ns: AtomicU64,

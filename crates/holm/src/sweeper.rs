@@ -64,7 +64,7 @@ pub(crate) struct Sweeper {
 }
 
 /// Decides whether a database must be left alone.
-pub(crate) type Spares = fn(&Store, &Catalog) -> Result<bool>;
+pub(crate) type IsExempt = fn(&Store, &Catalog) -> Result<bool>;
 
 /// What the thread shares of an engine.
 pub(crate) struct SweptDatabase {
@@ -77,17 +77,17 @@ pub(crate) struct SweptDatabase {
 impl SweptDatabase {
     /// Returns whether the sweeper must leave the database alone: it is a copy that the next incremental backup will be
     /// applied to. That backup removes what the original has swept, and would refuse a copy that was changed.
-    fn is_spared(&self, spares: Spares) -> Result<bool> {
+    fn is_exempt(&self, is_exempt: IsExempt) -> Result<bool> {
         match self.increments.try_lock() {
             Err(TryLockError::WouldBlock) => Ok(true),
-            Ok(_) | Err(TryLockError::Poisoned(_)) => spares(&self.store, &self.catalog),
+            Ok(_) | Err(TryLockError::Poisoned(_)) => is_exempt(&self.store, &self.catalog),
         }
     }
 }
 
 /// What the thread shares with its owner.
 struct Shared {
-    spares: Spares,
+    is_exempt: IsExempt,
     counters: SweepCounters,
     stopped: Mutex<bool>,
     wakes: Condvar,
@@ -98,9 +98,9 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Sweeper {
-    pub(crate) fn new(sweep: Sweep, spares: Spares) -> Self {
+    pub(crate) fn new(sweep: Sweep, is_exempt: IsExempt) -> Self {
         let (counters, stopped, wakes) = (SweepCounters::default(), Mutex::default(), Condvar::new());
-        let shared = Arc::new(Shared { spares, counters, stopped, wakes });
+        let shared = Arc::new(Shared { is_exempt, counters, stopped, wakes });
         Sweeper { sweep, shared, thread: Mutex::default() }
     }
 
@@ -164,8 +164,8 @@ impl Shared {
     /// Makes a pass of some length. `Break` means that the sweeper was stopped.
     fn pass(&self, database: &SweptDatabase, length: Duration) -> Result<ControlFlow<(), Swept>> {
         let SweptDatabase { store, catalog, .. } = database;
-        if database.is_spared(self.spares)? {
-            self.counters.spared.fetch_add(1, Relaxed);
+        if database.is_exempt(self.is_exempt)? {
+            self.counters.skipped.fetch_add(1, Relaxed);
             let pause = self.pause(length.max(LEAST_PAUSE));
             return Ok(pause.map_continue(|()| Swept::default()));
         }

@@ -401,13 +401,13 @@ impl Transaction {
     /// # let reefs = db.keyspace("reefs")?;
     /// let transaction = db.begin();
     /// transaction.insert(&reefs, "north", "coral")?;
-    /// transaction.mark(17)?; // the command's position in a replicated log
+    /// transaction.set_mark(17)?; // the command's position in a replicated log
     /// transaction.commit()?;
     /// assert_eq!(db.mark()?, Some(17));
-    /// assert!(matches!(db.begin().mark(17), Err(holm::Error::Invalid { .. })));
+    /// assert!(matches!(db.begin().set_mark(17), Err(holm::Error::Invalid { .. })));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn mark(&self, mark: u64) -> Result<()> {
+    pub fn set_mark(&self, mark: u64) -> Result<()> {
         let own = self.engine.catalog.own();
         let present = self.get_from(own, MARK)?.map(|value| mark::decode(self.store(), &value)).transpose()?;
         mark::check_rises(present, mark)?;

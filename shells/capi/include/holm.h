@@ -35,8 +35,8 @@
  * transaction that takes a value (holm_transaction_get_copy() and holm_transaction_remove()); a transaction that only
  * reads (one that writes nothing); the wait for one commit (holm_sync()); the length of a batch and the name of a
  * keyspace, which the caller knows. What is for the reading of people: the description of the last recovery, beyond
- * recovered_records of holm_stats, and statistics of memory. What takes types of Rust: designs of one's own, and other
- * file systems and clocks, for tests.
+ * recovered_log_entries of holm_stats, and statistics of memory. What takes types of Rust: designs of one's own, and
+ * other file systems and clocks, for tests.
  */
 #ifndef HOLM_H
 #define HOLM_H
@@ -133,11 +133,11 @@ typedef struct holm_stats {
     uint64_t disk_bytes;        /* bytes on disk of all files, the log included */
     uint64_t durable_epoch;     /* all epochs up to this one are durable */
     uint64_t active_epoch;      /* the epoch of operations that start now */
-    uint64_t log_records;       /* log entries written, one for each epoch with writes */
+    uint64_t log_entries;       /* log entries written, one for each epoch with writes */
     uint64_t log_bytes;         /* bytes written to the log */
     uint64_t checkpoints;       /* checkpoints finished */
-    uint64_t held_back;         /* writes that were throttled because the disk could not keep up */
-    uint64_t recovered_records; /* log entries that the last open read; 0 after a clean close */
+    uint64_t throttled_writes;  /* writes that waited because the disk could not keep up */
+    uint64_t recovered_log_entries; /* log entries that the last open read; 0 after a clean close */
     uint64_t waiting_ns;        /* how long the end of an epoch has been waiting for operations at this moment, or 0 */
     uint64_t waiting_operations; /* how many operations it waits for; 0 if it waits for a batch */
     uint64_t snapshots;         /* open snapshots */
@@ -145,7 +145,7 @@ typedef struct holm_stats {
     uint64_t snapshot_memory_bytes; /* bytes of memory that they keep: former pairs of changed leaves */
     uint64_t snapshot_record_bytes; /* bytes of replaced records that they keep, a part of record_bytes */
     uint64_t sweep_passes;      /* finished passes that remove expired pairs, those of holm_sweep() included */
-    uint64_t sweep_spared_passes; /* passes left out, because the database is a copy that only backups have changed */
+    uint64_t sweep_skipped_passes; /* passes left out, because the database is a copy that only backups have changed */
     uint64_t sweep_records_read; /* records whose expiry was read */
     uint64_t sweep_records_removed; /* expired records that were removed */
     uint64_t sweep_last_pass_ns; /* how long the last pass in the background took, pauses included */
@@ -482,7 +482,7 @@ int holm_batch_insert_until(holm_batch *batch, const holm_keyspace *keyspace, co
  * Sets the mark of the database with the batch: see holm_mark(). The last of several counts. If it is not greater than
  * the present one, holm_batch_commit() returns HOLM_INVALID and applies nothing.
  */
-int holm_batch_mark(holm_batch *batch, uint64_t mark);
+int holm_batch_set_mark(holm_batch *batch, uint64_t mark);
 
 /*
  * Applies all operations at one instant and frees the handle, whatever it returns. One thread at a time.
@@ -568,7 +568,7 @@ int holm_transaction_remove_range(const holm_transaction *transaction, const hol
  * Sets the mark of the database when the transaction commits: see holm_mark(). Errors: INVALID if it is not greater
  * than the present one; CONFLICT.
  */
-int holm_transaction_mark(const holm_transaction *transaction, uint64_t mark);
+int holm_transaction_set_mark(const holm_transaction *transaction, uint64_t mark);
 
 /*
  * As holm_range(), at the transaction's instant and with its own writes, those that follow included. The caller closes

@@ -40,19 +40,19 @@ pub unsafe extern "C" fn holm_snapshot_mark(snapshot: *const Snapshot, mark: *mu
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holm_batch_mark(batch: *mut Batch, mark: u64) -> c_int {
+pub unsafe extern "C" fn holm_batch_set_mark(batch: *mut Batch, mark: u64) -> c_int {
     door(|| {
         // SAFETY: by the header's contract: an open handle, and no concurrent use of the batch.
-        unsafe { raw::handle_mut(batch, "the batch")? }.push(|batch| batch.mark(mark))
+        unsafe { raw::handle_mut(batch, "the batch")? }.push(|batch| batch.set_mark(mark))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holm_transaction_mark(transaction: *const Transaction, mark: u64) -> c_int {
+pub unsafe extern "C" fn holm_transaction_set_mark(transaction: *const Transaction, mark: u64) -> c_int {
     door(|| {
         // SAFETY: by the header's contract: an open handle, and no concurrent use of the transaction.
         let transaction = unsafe { raw::handle(transaction, "the transaction")? };
-        transaction.0.borrow().transaction()?.mark(mark)?;
+        transaction.0.borrow().transaction()?.set_mark(mark)?;
         Ok(HOLM_OK)
     })
 }

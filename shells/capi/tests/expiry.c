@@ -271,7 +271,7 @@ int main(int count, char **arguments) {
     CHECK(removed == 5);
     IS(HOLM_OK, holm_sweep(database, NULL));
     IS(HOLM_OK, holm_read_stats(database, &stats, sizeof stats));
-    CHECK(stats.sweep_passes == 3 && stats.sweep_records_removed == 5 && stats.sweep_spared_passes == 0);
+    CHECK(stats.sweep_passes == 3 && stats.sweep_records_removed == 5 && stats.sweep_skipped_passes == 0);
     CHECK(stats.sweep_last_pass_ns == 0 && stats.sweep_last_pass_work_ns == 0);
     holm_close_keyspace(plain);
     IS(HOLM_OK, holm_close(database));

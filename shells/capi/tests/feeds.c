@@ -78,7 +78,7 @@ static void apply(holm_database *copy, holm_changes *changes) {
     CHECK(change.kind == 0 && change.keyspace == NULL && change.key_size == 0);
     IS(HOLM_ABSENT, holm_changes_get(changes, UINT64_MAX, &change));
     if (holm_changes_mark(changes, &mark) == HOLM_OK)
-        IS(HOLM_OK, holm_batch_mark(batch, mark));
+        IS(HOLM_OK, holm_batch_set_mark(batch, mark));
     else
         CHECK(count > 0 && mark == 0);
     IS(HOLM_OK, holm_batch_commit(batch));
@@ -201,7 +201,7 @@ static void change(holm_database *database, unsigned round) {
     IS(HOLM_OK, holm_batch_begin(database, &batch));
     IS(HOLM_OK, holm_batch_insert(batch, reefs, "both", 4, &round, sizeof round));
     IS(HOLM_OK, holm_batch_insert(batch, tides, "both", 4, &round, sizeof round));
-    IS(HOLM_OK, holm_batch_mark(batch, 2 * round + 1));
+    IS(HOLM_OK, holm_batch_set_mark(batch, 2 * round + 1));
     IS(HOLM_OK, holm_batch_commit(batch));
     IS(HOLM_OK, holm_transaction_begin(database, &transaction));
     IS(HOLM_OK, holm_transaction_expire_in(transaction, tides, "both", 4, (uint64_t)HOUR * 1000));
@@ -237,7 +237,7 @@ static void replica(holm_database *database, holm_database *copy) {
     holm_close_snapshot(snapshot);
     holm_batch *batch;
     IS(HOLM_OK, holm_batch_begin(copy, &batch));
-    IS(HOLM_OK, holm_batch_mark(batch, pairs));
+    IS(HOLM_OK, holm_batch_set_mark(batch, pairs));
     IS(HOLM_OK, holm_batch_commit(batch));
     CHECK(same(database, copy) > 40);
     for (unsigned round = 1; round < 8; round++) {

@@ -7,7 +7,7 @@
 static holm_batch *with_mark(holm_database *database, uint64_t mark) {
     holm_batch *batch;
     IS(HOLM_OK, holm_batch_begin(database, &batch));
-    IS(HOLM_OK, holm_batch_mark(batch, mark));
+    IS(HOLM_OK, holm_batch_set_mark(batch, mark));
     return batch;
 }
 
@@ -32,7 +32,7 @@ static void marks(const char *folder) {
     /* 0 is a mark, and the last of several counts. */
     batch = with_mark(database, 7);
     IS(HOLM_OK, holm_batch_insert(batch, keyspace, "a", 1, "1", 1));
-    IS(HOLM_OK, holm_batch_mark(batch, 0));
+    IS(HOLM_OK, holm_batch_set_mark(batch, 0));
     IS(HOLM_OK, holm_batch_commit(batch));
     IS(HOLM_OK, holm_mark(database, &mark));
     CHECK(mark == 0);
@@ -49,8 +49,8 @@ static void marks(const char *folder) {
 
     IS(HOLM_OK, holm_open_snapshot(database, &snapshot));
     IS(HOLM_OK, holm_transaction_begin(database, &transaction));
-    IS(HOLM_INVALID, holm_transaction_mark(transaction, 8));
-    IS(HOLM_OK, holm_transaction_mark(transaction, UINT64_MAX));
+    IS(HOLM_INVALID, holm_transaction_set_mark(transaction, 8));
+    IS(HOLM_OK, holm_transaction_set_mark(transaction, UINT64_MAX));
     IS(HOLM_OK, holm_transaction_insert(transaction, keyspace, "b", 1, "1", 1));
     IS(HOLM_OK, holm_mark(database, &mark));
     CHECK(mark == 8);
@@ -67,8 +67,8 @@ static void marks(const char *folder) {
     IS(HOLM_INVALID, holm_mark(database, NULL));
     IS(HOLM_INVALID, holm_durable_mark(NULL, &mark));
     IS(HOLM_INVALID, holm_snapshot_mark(NULL, &mark));
-    IS(HOLM_INVALID, holm_batch_mark(NULL, 1));
-    IS(HOLM_INVALID, holm_transaction_mark(NULL, 1));
+    IS(HOLM_INVALID, holm_batch_set_mark(NULL, 1));
+    IS(HOLM_INVALID, holm_transaction_set_mark(NULL, 1));
     holm_close_keyspace(keyspace);
     IS(HOLM_OK, holm_close(database));
     IS(HOLM_OK, holm_open(folder, &options, &database));

@@ -25,7 +25,7 @@ static void create(const char *folder) {
     IS(HOLM_OK, holm_insert_until(keyspace, "north", 5, "high", 4, 4102444800000));
     IS(HOLM_OK, holm_batch_begin(database, &batch));
     IS(HOLM_OK, holm_batch_insert(batch, keyspace, "south", 5, "low", 3));
-    IS(HOLM_OK, holm_batch_mark(batch, 17));
+    IS(HOLM_OK, holm_batch_set_mark(batch, 17));
     IS(HOLM_OK, holm_batch_commit(batch));
     holm_close_keyspace(keyspace);
     IS(HOLM_OK, holm_close(database));

@@ -41,7 +41,7 @@ impl World {
         if draw.one_in(4) {
             let mark = self.next_mark(draw);
             refused |= self.state.mark.is_some_and(|present| mark <= present);
-            batch = batch.mark(mark);
+            batch = batch.set_mark(mark);
             after.mark = Some(mark);
         }
         match batch.commit() {

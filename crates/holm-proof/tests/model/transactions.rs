@@ -212,7 +212,7 @@ impl World {
             }
             11..14 => self.scan_within(twin, (of, &space), draw),
             14 => self.remove_range_within(twin, (of, &space), draw),
-            _ => self.mark(twin, draw),
+            _ => self.set_mark(twin, draw),
         }
     }
 
@@ -260,12 +260,12 @@ impl World {
         Goes::On
     }
 
-    fn mark(&self, twin: &mut TransactionTwin, draw: &mut Draw) -> Goes {
+    fn set_mark(&self, twin: &mut TransactionTwin, draw: &mut Draw) -> Goes {
         let mark = self.next_mark(draw);
         self.trace("  mark", &mark);
         let own = twin.mark;
         let conflict = own.map_or(twin.read_conflict(&self.state, self.swept_by), |_| Conflict::Never);
-        let (present, done) = (own.or(self.state.mark), twin.transaction.mark(mark));
+        let (present, done) = (own.or(self.state.mark), twin.transaction.set_mark(mark));
         if conflict < Conflict::Certain && matches!(done, Err(Error::Invalid { .. })) {
             assert!(present.is_some_and(|present| mark <= present), "a mark that rises");
         } else if expect(done, conflict, "mark").is_none() {

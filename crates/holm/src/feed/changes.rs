@@ -193,7 +193,7 @@ impl Changes {
     /// db.sync()?;
     /// let mut feed = db.feed(1 << 20)?;
     /// while feed.next(Duration::ZERO)?.is_some() {} // the rest of the epoch in which the feed began
-    /// db.batch().mark(7).commit()?;
+    /// db.batch().set_mark(7).commit()?;
     /// db.sync()?;
     /// assert_eq!(feed.next(Duration::ZERO)?.expect("synced").mark(), Some(7));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

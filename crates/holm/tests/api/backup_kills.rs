@@ -24,7 +24,7 @@ fn streams_of_numbers(path: &Path) -> Vec<Contents> {
                 _ => space.insert(key.to_be_bytes(), number.to_le_bytes()).expect("room"),
             }
         }
-        db.batch().mark(number).commit().expect("room");
+        db.batch().set_mark(number).commit().expect("room");
         db.sync().expect("a disk");
         let mut stream = File::create(path.join("streams").join(number.to_string())).expect("room");
         base = db.backup_since(base, &mut stream).expect("room").epoch;

@@ -93,7 +93,7 @@ fn change(db: &Database, chance: &mut Chance) {
             for _ in 0..chance.below(30) {
                 batch = batch.insert(&space, key(chance), "batch").remove(&space, key(chance));
             }
-            batch.mark(db.mark().expect("sound").map_or(0, |mark| mark + 1)).commit().expect("room");
+            batch.set_mark(db.mark().expect("sound").map_or(0, |mark| mark + 1)).commit().expect("room");
         }
         37 if name != "default" => assert!(db.drop_keyspace(name).expect("sound")),
         38 => space.insert(key(chance), chance.bytes(3_000)).expect("room"),
@@ -116,7 +116,7 @@ fn a_whole_backup_has_everything() {
             spaces[1].insert(key, vec![key.as_bytes()[0]; len]).expect("room");
         }
         fill(&spaces[2], 0..5_000, b"depth");
-        db.batch().mark(12).commit().expect("room");
+        db.batch().set_mark(12).commit().expect("room");
         let expected = Contents::of(&db);
         let (info, stream) = whole(&db);
         assert_eq!((info.base, info.records, info.kept), (0, expected.records(), 0));
@@ -253,7 +253,7 @@ fn a_backup_beside_writers_is_of_one_instant() {
                 for number in (0..3_000u32).step_by(300) {
                     batch = batch.insert(&space, number.to_be_bytes(), round.to_le_bytes());
                 }
-                batch.mark(round).commit().expect("room");
+                batch.set_mark(round).commit().expect("room");
                 space.insert((round as u32 % 3_000 + 10_000).to_be_bytes(), "other").expect("room");
             }
         });
@@ -276,7 +276,7 @@ fn small(db: &Database) -> (BackupInfo, Vec<u8>) {
     fill(&space, 0..90, b"value");
     db.sync().expect("a disk");
     let (base, _) = whole(db);
-    db.batch().mark(3).commit().expect("room");
+    db.batch().set_mark(3).commit().expect("room");
     (base, since(db, 0).1)
 }
 

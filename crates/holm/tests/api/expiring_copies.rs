@@ -79,7 +79,7 @@ fn increments_remove_what_was_swept() {
     Database::restore(&mut &whole[..], &path).expect("room");
     hands.set(2_000);
     let (copy, there) = open(&path, &hands, Sweep::Every(Duration::ZERO));
-    while copy.stats().sweep.spared_passes == 0 {
+    while copy.stats().sweep.skipped_passes == 0 {
         thread::yield_now();
     }
     assert_eq!(db.sweep().expect("room"), 200);

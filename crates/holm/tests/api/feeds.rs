@@ -471,15 +471,15 @@ fn a_mark_comes_with_its_effects() {
         db.sync().expect("a disk");
         feed.next(NOW).expect("open").expect("synced")
     };
-    db.batch().insert(&space, "key", "1").mark(7).commit().expect("it rises");
+    db.batch().insert(&space, "key", "1").set_mark(7).commit().expect("it rises");
     let changes = next();
     assert_eq!((changes.mark(), changes.len()), (Some(7), 1));
     space.insert("key", "2").expect("room");
     assert_eq!(next().mark(), None);
-    db.batch().mark(8).commit().expect("it rises");
+    db.batch().set_mark(8).commit().expect("it rises");
     let changes = next();
     assert!(changes.is_empty() && changes.mark() == Some(8) && changes.iter().count() == 0);
-    db.transact(|transaction| transaction.mark(9)).expect("it rises");
+    db.transact(|transaction| transaction.set_mark(9)).expect("it rises");
     assert_eq!(next().mark(), Some(9));
 }
 

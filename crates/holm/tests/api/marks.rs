@@ -12,7 +12,7 @@ fn count(space: &Keyspace) -> Option<u64> {
 }
 
 fn set(db: &Database, space: &Keyspace, mark: u64) -> holm::Result<()> {
-    db.batch().insert(space, "count", mark.to_le_bytes()).mark(mark).commit()
+    db.batch().insert(space, "count", mark.to_le_bytes()).set_mark(mark).commit()
 }
 
 #[test]
@@ -26,13 +26,13 @@ fn a_mark_rises_and_stays() {
     for stale in [0, 4, 5] {
         let refused = set(&db, &space, stale);
         assert!(matches!(&refused, Err(Error::Invalid { what }) if what.contains("found 5")), "{refused:?}");
-        assert!(matches!(db.begin().mark(stale), Err(Error::Invalid { .. })));
+        assert!(matches!(db.begin().set_mark(stale), Err(Error::Invalid { .. })));
     }
     assert_eq!((count(&space), db.mark().expect("sound")), (Some(5), Some(5)), "nothing of a refused batch");
     let transaction = db.begin();
-    transaction.mark(u64::MAX - 1).expect("above");
-    transaction.mark(u64::MAX).expect("above its own");
-    assert!(matches!(transaction.mark(u64::MAX), Err(Error::Invalid { .. })), "its own counts");
+    transaction.set_mark(u64::MAX - 1).expect("above");
+    transaction.set_mark(u64::MAX).expect("above its own");
+    assert!(matches!(transaction.set_mark(u64::MAX), Err(Error::Invalid { .. })), "its own counts");
     transaction.commit().expect("alone");
     db.batch().commit().expect("an empty batch");
     drop(space);
@@ -49,8 +49,8 @@ fn two_transactions_do_not_set_one_mark() {
     let folder = folder();
     let db = tools::open(folder.path()).expect("new");
     let [one, other] = [db.begin(), db.begin()];
-    one.mark(7).expect("the first");
-    other.mark(7).expect("nothing is committed yet");
+    one.set_mark(7).expect("the first");
+    other.set_mark(7).expect("nothing is committed yet");
     one.commit().expect("alone");
     assert!(matches!(other.commit(), Err(Error::Conflict)));
 }
@@ -96,7 +96,7 @@ fn marks_of_several_threads_rise() {
                             .get(&space, "count")?
                             .map_or(0, |count| u64::from_le_bytes(count[..].try_into().expect("eight bytes")) + 1);
                         transaction.insert(&space, "count", next.to_le_bytes())?;
-                        transaction.mark(next)
+                        transaction.set_mark(next)
                     });
                     marked.expect("begun anew after conflicts");
                 }
@@ -118,7 +118,7 @@ fn one_batch_sets_a_mark() {
             scope.spawn(move || -> Vec<u64> {
                 let set = |mark: &u64| {
                     let batch = db.batch().insert(space, mark.to_be_bytes(), thread.to_be_bytes());
-                    match batch.mark(*mark).commit() {
+                    match batch.set_mark(*mark).commit() {
                         Err(Error::Invalid { .. }) => false,
                         done => done.map(|()| true).expect("room"),
                     }
@@ -163,7 +163,7 @@ pub(crate) fn mark_until_killed(path: &Path, say: &dyn Fn(&str)) {
         for mark in 1..=u64::MAX {
             let count = mark.to_le_bytes();
             let batch = db.batch().insert(&spaces[0], "count", count).insert(&spaces[1], count, "");
-            batch.mark(mark).commit().expect("room");
+            batch.set_mark(mark).commit().expect("room");
             if mark == 200 {
                 begun();
             }
