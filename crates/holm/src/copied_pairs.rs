@@ -1,6 +1,7 @@
 //! The pairs of one leaf that a scan has copied: the records of a leaf cursor within a range, in one buffer, in key
 //! order.
 
+use crate::direction::Direction;
 use crate::engine::LeafSource;
 use crate::error::Result;
 use crate::expiry::{DEADLINE_BYTES, Deadline, Millis, ReadView};
@@ -37,8 +38,8 @@ pub(crate) struct ScanBounds<'a> {
     pub(crate) low: &'a [u8],
     /// Below this key; `None` means no bound.
     pub(crate) high: Option<&'a [u8]>,
-    /// Whether the scan starts at the low bound (else at the high one).
-    pub(crate) forward: bool,
+    /// A forward scan starts at the low bound, a backward one at the high bound.
+    pub(crate) direction: Direction,
     /// The most pairs wanted.
     pub(crate) most: usize,
     /// What the scan sees of records.
@@ -65,16 +66,16 @@ impl CopiedPairs {
         let store = source.store();
         let keys = &store.keys;
         if !cursor.was_ahead {
-            keys.prefetch_records(cursor, bounds.low, bounds.forward, bounds.most);
+            keys.prefetch_records(cursor, bounds.low, bounds.direction, bounds.most);
         }
-        let within = keys.within(cursor, bounds.low, bounds.high, bounds.forward);
+        let within = keys.within(cursor, bounds.low, bounds.high, bounds.direction);
         let (part, total) = part_of(&cursor.pairs, within.clone(), bounds);
         // A scan that has all the pairs it wanted never needs its continuation.
-        let rest = match bounds.forward {
+        let rest = match bounds.direction {
             _ if part.len() == bounds.most && bounds.view == ReadView::Stored => None,
-            true if part.end < within.end => keys.key(cursor.pairs[part.end]),
-            false if part.start > within.start => keys.key(cursor.pairs[part.start]),
-            _ => None,
+            Direction::Forward if part.end < within.end => keys.key(cursor.pairs[part.end]),
+            Direction::Backward if part.start > within.start => keys.key(cursor.pairs[part.start]),
+            Direction::Forward | Direction::Backward => None,
         };
         let slots = &cursor.pairs[part];
         let ahead = ahead_of(cursor, &rest, slots.len(), bounds);
@@ -183,7 +184,10 @@ fn ahead_of<'a>(
 ) -> &'a [Slot] {
     let ahead = &cursor.ahead.pairs[..];
     let count = if rest.is_some() { 0 } else { ahead.len().min(bounds.most - got) };
-    if bounds.forward { &ahead[..count] } else { &ahead[ahead.len() - count..] }
+    match bounds.direction {
+        Direction::Forward => &ahead[..count],
+        Direction::Backward => &ahead[ahead.len() - count..],
+    }
 }
 
 /// Selects slots from the near bound on, and counts the words of their records. Selects at least one, however large its
@@ -192,9 +196,15 @@ fn part_of(slots: &[Slot], within: Range<usize>, bounds: ScanBounds<'_>) -> (Ran
     let words_of = |at: usize| record::extent(slots[at].payload).1 as usize;
     let (mut total, mut count) = (0, 0);
     while count < within.len().min(bounds.most) && (count == 0 || total < COPY_WORDS) {
-        total += words_of(if bounds.forward { within.start + count } else { within.end - 1 - count });
+        total += words_of(match bounds.direction {
+            Direction::Forward => within.start + count,
+            Direction::Backward => within.end - 1 - count,
+        });
         count += 1;
     }
-    let part = if bounds.forward { within.start..within.start + count } else { within.end - count..within.end };
+    let part = match bounds.direction {
+        Direction::Forward => within.start..within.start + count,
+        Direction::Backward => within.end - count..within.end,
+    };
     (part, total)
 }

@@ -4,14 +4,15 @@
 //! throughout and untouched is returned exactly once. A pair that is inserted or removed meanwhile may be returned or
 //! not.
 
+use crate::continuation::Continuation;
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
+use crate::direction::Direction;
 use crate::engine::{LeafSource, Reader};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expiry::ReadView;
 use crate::keys::{Records, SearchKey, beyond};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::{Slice, show};
-use crate::store::Store;
 use holm_tree::{LeafCursor, SeekTarget};
 use std::cell::Cell;
 use std::iter::FusedIterator;
@@ -99,45 +100,23 @@ impl ScanBuffers {
 }
 
 /// One end of an iterator: its position in its copied pairs, and where it continues.
-#[derive(Default)]
 struct ScanEnd {
     /// The positions of copied pairs that are still to be returned.
     left: Range<usize>,
     /// Whether this end has copied pairs yet.
     begun: bool,
-    next: Next,
+    next: Continuation,
 }
 
-/// Where an end continues.
-#[derive(Default)]
-enum Next {
-    /// At the bound of the range that the iterator holds.
-    Here,
-    /// Beyond this key, once all pairs before it have been returned.
-    Beyond(Vec<u8>),
-    #[default]
-    Nowhere,
+impl ScanEnd {
+    fn new(next: Continuation) -> Self {
+        ScanEnd { left: 0..0, begun: false, next }
+    }
 }
 
 /// The immediate successor of a key: no other key lies between the two.
 pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
-}
-
-/// Returns whether a scan between these bounds makes progress. With a damaged key it might not, and would never end.
-pub(crate) fn goes_on(key: &[u8], low: &[u8], high: Option<&[u8]>, forward: bool) -> bool {
-    if forward { key > low } else { high.is_none_or(|high| key < high) }
-}
-
-#[cold]
-pub(crate) fn circle(store: &Store, key: &[u8]) -> Error {
-    Error::Corrupt {
-        path: store.path.join("records"),
-        offset: 0,
-        what: "the key where a scan goes on",
-        found: format!("\"{}\"", key.escape_ascii()),
-        expected: "one where it has not been".into(),
-    }
 }
 
 /// Returns the bounds of a range as a first key, and a first key beyond it.
@@ -164,7 +143,7 @@ impl Iter {
     pub(crate) fn new<K: AsRef<[u8]>>(reader: Reader, tree: Arc<KeyspaceTree>, range: impl RangeBounds<K>) -> Self {
         let (low, high) = half_open(&range);
         let empty = high.as_ref().is_some_and(|high| low >= *high);
-        let end = || ScanEnd { next: if empty { Next::Nowhere } else { Next::Here }, ..ScanEnd::default() };
+        let end = || ScanEnd::new(if empty { Continuation::Ended } else { Continuation::AtBound });
         let (front, back, buffers) = (end(), end(), ScanBuffers::take());
         Iter { reader, tree, low, high, most: usize::MAX, limited: false, stored: false, front, back, buffers }
     }
@@ -217,7 +196,7 @@ impl Iter {
     /// ```
     #[inline]
     pub fn next_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
-        Some(self.step(true)?.map(|index| self.buffers.front.lend(index)))
+        Some(self.step(Direction::Forward)?.map(|index| self.buffers.front.lend(index)))
     }
 
     /// Returns the next pair from the back, lent until the next call.
@@ -237,7 +216,7 @@ impl Iter {
     /// ```
     #[inline]
     pub fn next_back_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
-        Some(self.step(false)?.map(|index| self.buffers.back.lend(index)))
+        Some(self.step(Direction::Backward)?.map(|index| self.buffers.back.lend(index)))
     }
 
     /// Counts the pairs that are left, without a copy of each.
@@ -250,25 +229,28 @@ impl Iter {
     }
 
     /// Advances an end until its copied pairs have one to return.
-    fn advance(&mut self, forward: bool) -> Result<()> {
+    fn advance(&mut self, direction: Direction) -> Result<()> {
         let mut most = self.most;
         loop {
             let ScanBuffers { cursor, front, back } = &mut self.buffers;
-            let (end, copied) = if forward { (&mut self.front, front) } else { (&mut self.back, back) };
+            let (end, copied) = match direction {
+                Direction::Forward => (&mut self.front, front),
+                Direction::Backward => (&mut self.back, back),
+            };
             if !end.left.is_empty() {
                 return Ok(());
             }
-            match std::mem::take(&mut end.next) {
-                Next::Nowhere => return Ok(()),
-                Next::Here => {}
-                Next::Beyond(key) if forward => self.low = key,
-                Next::Beyond(key) => self.high = Some(key),
+            match (std::mem::replace(&mut end.next, Continuation::Ended), direction) {
+                (Continuation::Ended, _) => return Ok(()),
+                (Continuation::AtBound, _) => {}
+                (Continuation::Beyond(key), Direction::Forward) => self.low = key,
+                (Continuation::Beyond(key), Direction::Backward) => self.high = Some(key),
             }
             // Most scans do not state how many pairs they want; one that has reached its second leaf probably
             // continues.
             let ahead = if self.limited || end.begun { self.most } else { 0 };
             let view = if self.stored { ReadView::Stored } else { self.reader.view(&self.tree) };
-            let bounds = ScanBounds { low: &self.low, high: self.high.as_deref(), forward, most, view };
+            let bounds = ScanBounds { low: &self.low, high: self.high.as_deref(), direction, most, view };
             let remainder = take(&self.reader, &self.tree, bounds, ahead, cursor, copied);
             // First of all: the records of a snapshot that has ended may belong to others by now.
             self.reader.check_not_ended()?;
@@ -281,38 +263,29 @@ impl Iter {
                 // A run of expired pairs is passed over by leaves, however few pairs are wanted.
                 most = usize::MAX;
             }
-            let next = match remainder {
-                Remainder::From(key) => Some(key),
-                Remainder::Nothing => cursor.edge.take(),
-            };
-            if let Some(key) = next.as_ref().filter(|key| !goes_on(key, &self.low, self.high.as_deref(), forward)) {
-                return Err(circle(self.reader.store(), key));
-            }
-            let ends = |key: &Vec<u8>| match forward {
-                true => self.high.as_ref().is_some_and(|high| key >= high),
-                false => *key <= self.low,
-            };
-            end.next = next.filter(|key| !ends(key)).map_or(Next::Nowhere, Next::Beyond);
+            end.next = Continuation::after(self.reader.store(), bounds, remainder, cursor.edge.take())?;
         }
     }
 
     /// Returns the position of the next pair in an end's copied pairs.
     #[inline]
-    fn step(&mut self, forward: bool) -> Option<Result<usize>> {
-        let end = if forward { &self.front } else { &self.back };
+    fn step(&mut self, direction: Direction) -> Option<Result<usize>> {
+        let end = match direction {
+            Direction::Forward => &self.front,
+            Direction::Backward => &self.back,
+        };
         if end.left.is_empty()
             && self.most > 0
-            && let Err(error) = self.advance(forward)
+            && let Err(error) = self.advance(direction)
         {
             self.stop();
             return Some(Err(error));
         }
-        let (index, other_begun, copied) = if forward {
-            (self.front.left.next()?, self.back.begun, &self.buffers.front)
-        } else {
-            (self.back.left.next_back()?, self.front.begun, &self.buffers.back)
+        let (index, other_begun, copied) = match direction {
+            Direction::Forward => (self.front.left.next()?, self.back.begun, &self.buffers.front),
+            Direction::Backward => (self.back.left.next_back()?, self.front.begun, &self.buffers.back),
         };
-        if self.most == 0 || other_begun && self.has_met(copied.key(index), forward) {
+        if self.most == 0 || other_begun && self.has_met(copied.key(index), direction) {
             self.stop();
             return None;
         }
@@ -321,20 +294,23 @@ impl Iter {
     }
 
     /// Returns whether the other end has returned this key or one beyond it, or owns the whole leaf.
-    fn has_met(&self, key: &[u8], from_front: bool) -> bool {
+    fn has_met(&self, key: &[u8], direction: Direction) -> bool {
         let given = |copied: &CopiedPairs, at: Option<usize>| at.filter(|at| *at < copied.len());
-        if from_front {
-            let last = given(&self.buffers.back, Some(self.back.left.end));
-            last.is_some_and(|at| key >= self.buffers.back.key(at))
-                || self.high.as_ref().is_some_and(|high| key >= &high[..])
-        } else {
-            let last = given(&self.buffers.front, self.front.left.start.checked_sub(1));
-            last.is_some_and(|at| key <= self.buffers.front.key(at)) || key < &self.low[..]
+        match direction {
+            Direction::Forward => {
+                let last = given(&self.buffers.back, Some(self.back.left.end));
+                last.is_some_and(|at| key >= self.buffers.back.key(at))
+                    || self.high.as_ref().is_some_and(|high| key >= &high[..])
+            }
+            Direction::Backward => {
+                let last = given(&self.buffers.front, self.front.left.start.checked_sub(1));
+                last.is_some_and(|at| key <= self.buffers.front.key(at)) || key < &self.low[..]
+            }
         }
     }
 
     fn stop(&mut self) {
-        (self.front, self.back) = (ScanEnd::default(), ScanEnd::default());
+        (self.front, self.back) = (ScanEnd::new(Continuation::Ended), ScanEnd::new(Continuation::Ended));
     }
 }
 
@@ -355,7 +331,7 @@ pub(crate) fn take(
 ) -> Result<Remainder> {
     loop {
         let target: SeekTarget<'_, Records> = match bounds.high {
-            _ if bounds.forward => SeekTarget::Holding(SearchKey::new(bounds.low)),
+            _ if bounds.direction == Direction::Forward => SeekTarget::Holding(SearchKey::new(bounds.low)),
             Some(high) => SeekTarget::Below(SearchKey::new(high)),
             None => SeekTarget::Last,
         };
@@ -370,7 +346,7 @@ impl Iterator for Iter {
     type Item = Result<(Slice, Slice)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.step(true)? {
+        match self.step(Direction::Forward)? {
             Ok(index) => Some(Ok(self.buffers.front.give(index))),
             Err(error) => Some(Err(error)),
         }
@@ -379,7 +355,7 @@ impl Iterator for Iter {
 
 impl DoubleEndedIterator for Iter {
     fn next_back(&mut self) -> Option<Self::Item> {
-        match self.step(false)? {
+        match self.step(Direction::Backward)? {
             Ok(index) => Some(Ok(self.buffers.back.give(index))),
             Err(error) => Some(Err(error)),
         }

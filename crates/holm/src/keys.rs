@@ -1,6 +1,7 @@
 //! Byte strings as the tree's keys: slots hold heads, records hold whole keys.
 
 use crate::catalog::CATALOG;
+use crate::direction::Direction;
 use crate::record::{self, Header};
 use holm_medium::{Image, Word, atomics};
 use holm_search::{Search, prefetch_lines};
@@ -86,12 +87,13 @@ impl Records {
 
     /// Prefetches the records that a scan from `low` on wants of a leaf cursor. Only heads decide which: the records
     /// that the exact answer depends on are among them.
-    pub(crate) fn prefetch_records(&self, cursor: &LeafCursor<Records>, low: &[u8], forward: bool, most: usize) {
-        let skipped = if forward {
-            let head = head_of(low, cursor.skip);
-            cursor.pairs.partition_point(|slot| slot.head < head)
-        } else {
-            cursor.pairs.len().saturating_sub(most)
+    pub(crate) fn prefetch_records(&self, cursor: &LeafCursor<Records>, low: &[u8], direction: Direction, most: usize) {
+        let skipped = match direction {
+            Direction::Forward => {
+                let head = head_of(low, cursor.skip);
+                cursor.pairs.partition_point(|slot| slot.head < head)
+            }
+            Direction::Backward => cursor.pairs.len().saturating_sub(most),
         };
         cursor.pairs[skipped..].iter().take(most).for_each(|slot| self.prefetch(slot.payload));
     }
@@ -103,8 +105,9 @@ impl Records {
         cursor: &LeafCursor<Records>,
         low: &[u8],
         high: Option<&[u8]>,
-        forward: bool,
+        direction: Direction,
     ) -> Range<usize> {
+        let forward = direction == Direction::Forward;
         let below = |bytes| {
             let search_key = SearchKey { bytes, fingerprint: 0 };
             cursor.pairs.partition_point(|slot| self.compare(*slot, cursor.skip, search_key).is_lt())

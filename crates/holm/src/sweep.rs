@@ -8,6 +8,7 @@
 //! crash cuts short is simply repeated.
 
 use crate::catalog::Catalog;
+use crate::direction::Direction;
 use crate::error::{Error, Result};
 use crate::expiry::Millis;
 use crate::keys::{Records, SearchKey};
@@ -122,7 +123,7 @@ impl Store {
         loop {
             let target: SeekTarget<'_, Records> = SeekTarget::Holding(SearchKey::new(low));
             self.index.copy_leaf(&tree.root, target, 0, cursor);
-            self.keys.prefetch_records(cursor, low, true, usize::MAX);
+            self.keys.prefetch_records(cursor, low, Direction::Forward, usize::MAX);
             keys.clear();
             let image = self.storage.image();
             // What has no deadline is damaged, and stays for `check` to report.

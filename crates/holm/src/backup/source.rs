@@ -4,11 +4,13 @@ use super::BackupInfo;
 use super::format::Header;
 use super::kept::KeptKeyspaces;
 use super::writer::StreamWriter;
+use crate::continuation::Continuation;
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
+use crate::direction::Direction;
 use crate::engine::{LeafSource, Reader};
 use crate::error::Result;
 use crate::expiry::ReadView;
-use crate::iter::{circle, goes_on, take};
+use crate::iter::take;
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::store::Store;
@@ -26,8 +28,12 @@ pub(super) struct Source {
     pub(super) epoch: Epoch,
 }
 
-/// Where a scan of a keyspace goes on; `None` at its end.
-type Next = Option<Vec<u8>>;
+/// The leaf that is being written, and the copies of its pairs.
+#[derive(Default)]
+struct CopiedLeaf {
+    cursor: LeafCursor<Records>,
+    copied: CopiedPairs,
+}
 
 impl LeafSource for Source {
     fn store(&self) -> &Store {
@@ -69,25 +75,24 @@ impl Source {
     }
 
     fn write_tree(&self, tree: &KeyspaceTree, base: Epoch, stream: &mut StreamWriter<'_>) -> Result<()> {
-        let (mut cursor, mut copied) = (LeafCursor::default(), CopiedPairs::default());
+        let mut leaf = CopiedLeaf::default();
         // A design without epochs cannot say when a leaf last changed.
         let stamped = self.store().persistence == Persistence::PerEpoch;
         let mut low = Vec::new();
         loop {
-            let kept = if base > 0 && stamped { self.keep(tree, base, &low, &mut cursor, stream)? } else { None };
-            let next = match kept {
-                Some(next) => next,
-                None => self.give(tree, &low, (&mut cursor, &mut copied), stream)?,
-            };
-            match next {
-                Some(next) if !goes_on(&next, &low, None, true) => return Err(circle(self.store(), &next)),
-                Some(next) => low = next,
-                None => return Ok(()),
+            // Expired pairs are among them, and values have their deadlines: the copy is to be what its base is.
+            let (direction, view) = (Direction::Forward, ReadView::Stored);
+            let bounds = ScanBounds { low: &low, high: None, direction, most: usize::MAX, view };
+            let is_kept = base > 0 && stamped && self.keep(tree, base, &low, &mut leaf.cursor, stream)?;
+            let remainder = if is_kept { Remainder::Nothing } else { self.give(tree, bounds, &mut leaf, stream)? };
+            match Continuation::after(self.store(), bounds, remainder, leaf.cursor.edge.take())? {
+                Continuation::Beyond(next) => low = next,
+                Continuation::AtBound | Continuation::Ended => return Ok(()),
             }
         }
     }
 
-    /// Writes that the base has what the next leaf has, if the leaf has not changed since; `None` if it has.
+    /// Writes that the base has what the next leaf has, unless the leaf has changed since. Returns whether it did.
     ///
     /// An unchanged leaf held the same pairs at the base, and the base had nothing else between the least and the
     /// greatest of them.
@@ -98,15 +103,15 @@ impl Source {
         low: &[u8],
         cursor: &mut LeafCursor<Records>,
         stream: &mut StreamWriter<'_>,
-    ) -> Result<Option<Next>> {
+    ) -> Result<bool> {
         loop {
             self.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), 0, cursor);
             if cursor.stamp > base {
-                return Ok(None);
+                return Ok(false);
             }
             let keys = &self.store().keys;
             // The pre-image of a leaf that was split since has pairs of the other half, too.
-            let within = keys.within(cursor, low, None, true);
+            let within = keys.within(cursor, low, None, Direction::Forward);
             let ends = || match &cursor.pairs[within.clone()] {
                 [] => None,
                 slots => Some((keys.key(slots[0]), keys.key(slots[slots.len() - 1]))),
@@ -116,27 +121,25 @@ impl Source {
             self.reader.check_not_ended()?;
             match ends? {
                 None => {}
-                Some(None) => return Ok(Some(cursor.edge.take())),
+                Some(None) => return Ok(true),
                 Some(Some((Some(least), Some(greatest)))) if &least[..] >= low && least <= greatest => {
                     stream.keep(within.len() as u64, &least, &greatest)?;
-                    return Ok(Some(cursor.edge.take()));
+                    return Ok(true);
                 }
                 // A damaged record: to give the pairs finds out.
-                Some(Some(_)) => return Ok(None),
+                Some(Some(_)) => return Ok(false),
             }
         }
     }
 
-    /// Writes pairs of the next leaf: all, unless their values are large.
+    /// Writes pairs of the next leaf: all, unless their values are large. Returns what remains of the leaf.
     fn give(
         &self,
         tree: &KeyspaceTree,
-        low: &[u8],
-        (cursor, copied): (&mut LeafCursor<Records>, &mut CopiedPairs),
+        bounds: ScanBounds<'_>,
+        CopiedLeaf { cursor, copied }: &mut CopiedLeaf,
         stream: &mut StreamWriter<'_>,
-    ) -> Result<Next> {
-        // Expired pairs are among them, and values have their deadlines: the copy is to be what its base is.
-        let bounds = ScanBounds { low, high: None, forward: true, most: usize::MAX, view: ReadView::Stored };
+    ) -> Result<Remainder> {
         let remainder = take(self, tree, bounds, usize::MAX, cursor, copied);
         // First of all, as above.
         self.reader.check_not_ended()?;
@@ -145,9 +148,6 @@ impl Source {
             let (key, value) = copied.lend(index);
             stream.pair(key, value)?;
         }
-        Ok(match remainder {
-            Remainder::From(key) => Some(key),
-            Remainder::Nothing => cursor.edge.take(),
-        })
+        Ok(remainder)
     }
 }

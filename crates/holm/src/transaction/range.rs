@@ -1,16 +1,18 @@
 //! Scans within a transaction: what is stored, leaf by leaf, merged with the transaction's own writes.
 
 use super::{State, Transaction};
-use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
+use crate::continuation::Continuation;
+use crate::copied_pairs::{CopiedPairs, ScanBounds};
+use crate::direction::Direction;
 use crate::error::{Error, Result};
-use crate::iter::{circle, goes_on, half_open, successor};
+use crate::iter::{half_open, successor};
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
 use holm_tree::LeafCursor;
 use std::collections::VecDeque;
 use std::iter::FusedIterator;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 /// A double-ended iterator over the pairs of a range, as a transaction sees them: [`Transaction::range`].
@@ -41,28 +43,22 @@ pub struct TransactionRange<'t> {
     /// Pairs still to come lie at or above `low` and below `high`.
     low: Vec<u8>,
     high: Option<Vec<u8>>,
-    front: ScanEnd,
-    back: ScanEnd,
+    /// By direction: the front and the back.
+    ends: [CopiedEnd; 2],
     cursor: LeafCursor<Records>,
     copied: CopiedPairs,
 }
 
 /// What one end has copied of the stored pairs, its next pair first.
-#[derive(Default)]
-struct ScanEnd {
+struct CopiedEnd {
     pairs: VecDeque<(Slice, Slice)>,
-    next: Next,
+    next: Continuation,
 }
 
-/// Where an end copies its next leaf.
-#[derive(Default)]
-enum Next {
-    /// At the bound that the iterator has.
-    #[default]
-    Here,
-    /// Beyond this key.
-    Beyond(Vec<u8>),
-    Nowhere,
+impl CopiedEnd {
+    fn new() -> Self {
+        CopiedEnd { pairs: VecDeque::new(), next: Continuation::AtBound }
+    }
 }
 
 impl<'t> TransactionRange<'t> {
@@ -72,9 +68,9 @@ impl<'t> TransactionRange<'t> {
         range: &impl RangeBounds<K>,
     ) -> Self {
         let (low, high) = half_open(range);
-        let (front, back) = (ScanEnd::default(), ScanEnd::default());
+        let ends = [CopiedEnd::new(), CopiedEnd::new()];
         let (cursor, copied) = (LeafCursor::default(), CopiedPairs::default());
-        TransactionRange { transaction, tree, low, high, front, back, cursor, copied }
+        TransactionRange { transaction, tree, low, high, ends, cursor, copied }
     }
 
     fn is_empty(&self) -> bool {
@@ -87,70 +83,59 @@ impl<'t> TransactionRange<'t> {
     }
 
     /// Copies the next leaf at an end, and notes it.
-    fn load(&mut self, state: &mut State, forward: bool) -> Result<()> {
-        let end = if forward { &mut self.front } else { &mut self.back };
-        let (low, high) = match (std::mem::take(&mut end.next), forward) {
-            (Next::Here, _) => (self.low.clone(), self.high.clone()),
-            (Next::Beyond(key), true) => (key, self.high.clone()),
-            (Next::Beyond(key), false) => (self.low.clone(), Some(key)),
-            (Next::Nowhere, _) => unreachable!("an end that is done loads nothing"),
+    fn load(&mut self, state: &mut State, direction: Direction) -> Result<()> {
+        let next = std::mem::replace(&mut self.ends[direction as usize].next, Continuation::Ended);
+        let (low, high) = match (next, direction) {
+            (Continuation::Ended, _) => return Ok(()),
+            (Continuation::AtBound, _) => (self.low.clone(), self.high.clone()),
+            (Continuation::Beyond(key), Direction::Forward) => (key, self.high.clone()),
+            (Continuation::Beyond(key), Direction::Backward) => (self.low.clone(), Some(key)),
         };
         let store = self.transaction.store();
         let view = state.reads.view(store, &self.tree);
-        let bounds = ScanBounds { low: &low, high: high.as_deref(), forward, most: usize::MAX, view };
+        let bounds = ScanBounds { low: &low, high: high.as_deref(), direction, most: usize::MAX, view };
         let (engine, tree) = (&self.transaction.engine, &*self.tree);
         let remainder = state.reads.scan(engine, (tree, bounds), &mut self.cursor, &mut self.copied)?;
         let pairs = (0..self.copied.len()).map(|index| self.copied.give(index));
-        if forward {
-            end.pairs.extend(pairs);
-        } else {
-            end.pairs.extend(pairs.rev());
+        let end = &mut self.ends[direction as usize];
+        match direction {
+            Direction::Forward => end.pairs.extend(pairs),
+            Direction::Backward => end.pairs.extend(pairs.rev()),
         }
-        let next = match remainder {
-            Remainder::From(key) => Some(key),
-            Remainder::Nothing => self.cursor.edge.take(),
-        };
-        if let Some(key) = next.as_ref().filter(|key| !goes_on(key, &low, high.as_deref(), forward)) {
-            return Err(circle(store, key));
-        }
-        let is_beyond = |key: &Vec<u8>| match forward {
-            true => self.high.as_ref().is_some_and(|high| key >= high),
-            false => *key <= self.low,
-        };
-        end.next = next.filter(|key| !is_beyond(key)).map_or(Next::Nowhere, Next::Beyond);
+        end.next = Continuation::after(store, bounds, remainder, self.cursor.edge.take())?;
         Ok(())
     }
 
     /// Makes sure that an end has its next stored pair, if there is one left in the range.
-    fn fill(&mut self, state: &mut State, forward: bool) -> Result<()> {
+    fn fill(&mut self, state: &mut State, direction: Direction) -> Result<()> {
         loop {
-            let end = if forward { &mut self.front } else { &mut self.back };
+            let end = &mut self.ends[direction as usize];
             // The other end has taken what lies beyond the bounds.
             let in_range = |key: &[u8]| key >= &self.low[..] && self.high.as_ref().is_none_or(|high| key < &high[..]);
             while end.pairs.front().is_some_and(|(key, _)| !in_range(key)) {
                 end.pairs.pop_front();
             }
-            if !end.pairs.is_empty() || matches!(end.next, Next::Nowhere) {
+            if !end.pairs.is_empty() || end.next == Continuation::Ended {
                 return Ok(());
             }
-            self.load(state, forward)?;
+            self.load(state, direction)?;
         }
     }
 
     /// Returns the next pair of an end, and moves that end's bound over it.
-    fn step(&mut self, forward: bool) -> Result<Option<(Slice, Slice)>> {
+    fn step(&mut self, direction: Direction) -> Result<Option<(Slice, Slice)>> {
         let transaction = self.transaction;
         transaction.with_state(|state| {
             let view = state.reads.view(transaction.store(), &self.tree);
             while !self.is_empty() {
-                self.fill(state, forward)?;
-                let end = if forward { &mut self.front } else { &mut self.back };
+                self.fill(state, direction)?;
+                let end = &mut self.ends[direction as usize];
                 let stored = end.pairs.front().map(|(key, _)| &**key);
-                let bounds =
-                    (Bound::Included(&self.low[..]), self.high.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
-                let own = state.writes.outermost(&self.tree, bounds, forward);
-                let is_first =
-                    |own: &[u8]| stored.is_none_or(|stored| if forward { own <= stored } else { own >= stored });
+                let own = state.writes.outermost(&self.tree, &self.low, self.high.as_deref(), direction);
+                let is_first = |own: &[u8]| match direction {
+                    Direction::Forward => stored.is_none_or(|stored| own <= stored),
+                    Direction::Backward => stored.is_none_or(|stored| own >= stored),
+                };
                 let pair = match own.filter(|(key, _)| is_first(key)) {
                     Some((key, own)) => {
                         let (key, value) = (Slice::from(key), own.visible(view).map(Slice::from));
@@ -164,10 +149,9 @@ impl<'t> TransactionRange<'t> {
                         None => break,
                     },
                 };
-                if forward {
-                    self.low = successor(&pair.0);
-                } else {
-                    self.high = Some(pair.0.to_vec());
+                match direction {
+                    Direction::Forward => self.low = successor(&pair.0),
+                    Direction::Backward => self.high = Some(pair.0.to_vec()),
                 }
                 if let (key, Some(value)) = pair {
                     return Ok(Some((key, value)));
@@ -177,8 +161,8 @@ impl<'t> TransactionRange<'t> {
         })
     }
 
-    fn step_or_stop(&mut self, forward: bool) -> Option<Result<(Slice, Slice)>> {
-        let stepped = self.step(forward);
+    fn step_or_stop(&mut self, direction: Direction) -> Option<Result<(Slice, Slice)>> {
+        let stepped = self.step(direction);
         if !matches!(stepped, Ok(Some(_))) {
             self.stop();
         }
@@ -190,13 +174,13 @@ impl Iterator for TransactionRange<'_> {
     type Item = Result<(Slice, Slice), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.step_or_stop(true)
+        self.step_or_stop(Direction::Forward)
     }
 }
 
 impl DoubleEndedIterator for TransactionRange<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        self.step_or_stop(false)
+        self.step_or_stop(Direction::Backward)
     }
 }
 

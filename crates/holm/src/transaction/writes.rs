@@ -1,6 +1,7 @@
 //! What a transaction is going to write: the last write of each key, in the order of commits.
 
 use crate::commit::{MAX_COMMIT, WRITE_BYTES, Write};
+use crate::direction::Direction;
 use crate::error::{Error, Result};
 use crate::expiry::{Deadline, ReadView};
 use crate::keyspace_tree::KeyspaceTree;
@@ -99,16 +100,21 @@ impl Writes {
         self.keyspaces.get(&tree.root.keyspace())?.by_key.get(key)
     }
 
-    /// Returns the first or the last own write within bounds.
+    /// Returns the own write at or above `low` and below `high` that a scan meets first; `None` means no high bound.
     pub(super) fn outermost(
         &self,
         tree: &KeyspaceTree,
-        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
-        forward: bool,
+        low: &[u8],
+        high: Option<&[u8]>,
+        direction: Direction,
     ) -> Option<(&[u8], &OwnWrite)> {
         let by_key = &self.keyspaces.get(&tree.root.keyspace())?.by_key;
-        let mut range = by_key.range::<[u8], _>((low, high));
-        let (key, own) = if forward { range.next() } else { range.next_back() }?;
+        let high = high.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut range = by_key.range::<[u8], _>((Bound::Included(low), high));
+        let (key, own) = match direction {
+            Direction::Forward => range.next(),
+            Direction::Backward => range.next_back(),
+        }?;
         Some((key, own))
     }
 
