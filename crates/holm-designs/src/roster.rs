@@ -10,7 +10,7 @@
 //! ```
 
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
-use holm_tree::leaf::{BlockState, Home, damaged};
+use holm_tree::leaf::{BlockByte, BlockState, Home, damaged};
 
 /// The block is a leaf.
 const LEAF: u64 = 1 << 56;
@@ -102,7 +102,7 @@ impl Roster {
         let leaf =
             peer(number).filter(|leaf| matches!(roster(leaf).block_state::<L>(number), Ok(BlockState::Live { .. })));
         let found = || format!("the log of block {number}");
-        leaf.ok_or_else(|| damaged::<L>((own, 0), "a leaf's header", found(), "that of a leaf"))
+        leaf.ok_or_else(|| damaged::<L>(BlockByte::first_of(own), "a leaf's header", found(), "that of a leaf"))
     }
 
     /// Makes the block neither leaf nor log, durably.
@@ -124,7 +124,12 @@ impl Roster {
         }
         if state & LEAF == 0 || state >= LOG || next > u64::from(u32::MAX) {
             let expected = "a keyspace with one or two marks, of which one says leaf; a block's number";
-            return Err(damaged::<L>((own, 0), "a leaf's header", format!("{state:#x}, {next:#x}"), expected));
+            return Err(damaged::<L>(
+                BlockByte::first_of(own),
+                "a leaf's header",
+                format!("{state:#x}, {next:#x}"),
+                expected,
+            ));
         }
         Ok(BlockState::Live { keyspace: (state >> 32) as u32 & 0xff_ffff, first: state & FIRST != 0 })
     }

@@ -37,5 +37,5 @@ mod stuck;
 pub use clock::Clock;
 pub use dirty::{LineSet, MASK_BYTES};
 pub use guard::{Guard, Hold};
-pub use label::{Epoch, FIRST_EPOCH, LAST_EPOCH};
+pub use label::{Epoch, EpochSpan, FIRST_EPOCH, LAST_EPOCH};
 pub use stuck::Stuck;

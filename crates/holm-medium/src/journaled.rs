@@ -45,3 +45,4 @@ pub use open::{CREATED_FILES, open, open_read_only};
 pub use opened::{Agrees, JournaledOptions, Opened};
 pub use opened_state::{OpenedState, ReadOnlyLock};
 pub use recovery::{Found, Recovery, Tail};
+pub use reserve::Reserve;

@@ -41,7 +41,7 @@ mod word;
 mod writer;
 
 pub use counters::Counts;
-pub use epoch::{Clock, Epoch, FIRST_EPOCH, Guard, Hold, LAST_EPOCH, LineSet, MASK_BYTES, Stuck};
+pub use epoch::{Clock, Epoch, EpochSpan, FIRST_EPOCH, Guard, Hold, LAST_EPOCH, LineSet, MASK_BYTES, Stuck};
 pub use epoch_observer::EpochObserver;
 pub use epoch_timer::{EpochTimer, Phase, TimerStats};
 pub use error::{MediumError, Result};
@@ -49,7 +49,7 @@ pub use flush::Flush;
 pub use image::Image;
 pub use journaled::{
     Agrees, Background, CREATED_FILES, Found, JournalCounters, Journaled, JournaledOptions, Logged, Opened,
-    OpenedState, ReadOnlyLock, Recovery, Tail, open, open_read_only,
+    OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, open, open_read_only,
 };
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};

@@ -150,7 +150,7 @@ impl Region {
             Backing::Dax => Sharing::Durable,
             _ => Sharing::Shared,
         };
-        reservation.map_file(from, end, (file, from as u64), sharing)?;
+        reservation.map_file(from..end, file, from as u64, sharing)?;
         // Without this every fault on a file larger than memory reads 8 MiB ahead, which stops almost all progress.
         reservation.advise(from, end - from, Advice::Random);
         if self.backing == Backing::File {
@@ -183,7 +183,7 @@ impl Region {
     /// small pages.
     pub fn prefault_large(&self, offset: usize, len: usize, file: BorrowedFd<'_>) -> io::Result<()> {
         let window = Reservation::new(len.next_multiple_of(LARGE_PAGE), LARGE_PAGE, false)?;
-        window.map_file(0, len, (file, offset as u64), Sharing::Shared)?;
+        window.map_file(0..len, file, offset as u64, Sharing::Shared)?;
         window.advise(0, len, Advice::LargePages);
         window.advise(0, len, Advice::PopulateToWrite);
         Ok(())

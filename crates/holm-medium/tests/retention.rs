@@ -3,8 +3,8 @@
 use holm_medium::superblock::Geometry;
 use holm_medium::vfs::RealFs;
 use holm_medium::{
-    Area, Background, FIRST_EPOCH, FloorKind, Found, JournaledOptions, Medium, Pace, Persistence, Storage, StorageOps,
-    log::LogOptions, open,
+    Area, Background, FIRST_EPOCH, FloorKind, Found, JournaledOptions, Medium, Pace, Persistence, Reserve, Storage,
+    StorageOps, log::LogOptions, open,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,8 +26,7 @@ fn small(private: bool) -> JournaledOptions {
     JournaledOptions {
         create: true,
         private,
-        reserve: [1 << 20, 64 << 20],
-        adaptive: false,
+        reserve: [1 << 20, 64 << 20].map(Reserve::Exactly),
         heap: [1 << 20, 1 << 20],
         log: LogOptions { initial: 64 << 10, maximum: HALF, direct: false },
         agrees: |_, _, _| true,

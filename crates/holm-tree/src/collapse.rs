@@ -32,6 +32,14 @@ enum Collapsed {
     Missed,
 }
 
+/// A run of empty leaves.
+struct EmptyRun {
+    /// Their positions in the leaf parent.
+    positions: RangeInclusive<usize>,
+    /// The bytes that all keys of the run's range share.
+    shared: usize,
+}
+
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Makes one leaf of the run of empty leaves to which the search key's leaf belongs. The attempt does not wait, and
     /// its failure is not an error: the run is noted for later removals.
@@ -52,19 +60,23 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     fn try_collapse(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) -> Collapsed {
         let Some(path) = self.inner.walk::<K>(root, &SeekTarget::Holding(search_key)) else { return Collapsed::Missed };
-        let Some(run) = self.empty_run(&path).filter(|run| run.start() < run.end()) else { return Collapsed::Done };
+        let Some(positions) = self.empty_positions(&path).filter(|positions| positions.start() < positions.end())
+        else {
+            return Collapsed::Done;
+        };
         let (low, high) = self.inner.range_of_run::<_, K>(
             path.leaf_parent.node,
             &path.ranges[path.uppers.len()],
-            run.clone(),
+            positions.clone(),
             search_key,
         );
-        let shared = K::common(&low, high.as_ref());
+        let run = EmptyRun { positions, shared: K::common(&low, high.as_ref()) };
         // Usually one of the run leaves out as few bytes as the whole range shares.
-        let any_fits = run.clone().any(|at| self.child(&path, at).is_some_and(|child| child.leaf.skip() <= shared));
+        let fits = |at| self.child(&path, at).is_some_and(|child| child.leaf.skip() <= run.shared);
+        let any_fits = run.positions.clone().any(fits);
         // As in a merge: before the label is validated.
         let fresh = if any_fits { None } else { self.fresh_block(guard).ok() };
-        let done = self.collapse_latched(root, guard, &path, (run, shared), fresh.as_ref());
+        let done = self.collapse_latched(root, guard, &path, &run, fresh.as_ref());
         let uses_fresh = done.as_ref().is_some_and(|(stays, _)| fresh.as_ref().is_some_and(|it| it.number == *stays));
         fresh.into_iter().filter(|_| !uses_fresh).for_each(|fresh| self.unused(fresh));
         let Some((_, given_up)) = done else { return Collapsed::Missed };
@@ -74,7 +86,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     }
 
     /// Returns the positions of the run of empty leaves around the path's leaf. A hint: nothing is latched.
-    fn empty_run(&self, path: &Path<'_, D, K>) -> Option<RangeInclusive<usize>> {
+    fn empty_positions(&self, path: &Path<'_, D, K>) -> Option<RangeInclusive<usize>> {
         let mut pairs = Pairs::default();
         let mut is_empty = |position: usize| {
             self.child(path, position).is_some_and(|child| self.is_empty(child.leaf_ref(), &mut pairs))
@@ -102,14 +114,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         root: &TreeRoot,
         guard: &Guard<'_>,
         path: &Path<'_, D, K>,
-        (run, shared): (RangeInclusive<usize>, usize),
+        run: &EmptyRun,
         fresh: Option<&FreshBlock<'_, D>>,
     ) -> Option<(u32, Vec<u32>)> {
         let node = path.leaf_parent.node;
         let node_held = node.latch().try_lock(path.leaf_parent.version)?;
-        let mut leaves = Vec::with_capacity(run.clone().count());
+        let mut leaves = Vec::with_capacity(run.positions.clone().count());
         let mut pairs = Pairs::default();
-        let latched = run.clone().all(|position| match self.take_at(path, position) {
+        let latched = run.positions.clone().all(|position| match self.take_at(path, position) {
             Some(leaf) => {
                 let is_empty = self.is_empty(leaf.leaf_ref(), &mut pairs);
                 leaves.push(leaf);
@@ -120,15 +132,16 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let mut handle = self.writer.begin_write(guard);
         // The label is validated while the latches are held. So every removal from these leaves has this label or an
         // earlier one, and no recovery point has a key in their common leaf and still has their old pairs.
-        let stays = if latched && guard.valid() { self.heir(root, &leaves, &mut handle, shared, fresh) } else { None };
+        let stays =
+            if latched && guard.valid() { self.heir(root, &leaves, &mut handle, run.shared, fresh) } else { None };
         let Some(stays) = stays else {
             drop(handle);
             leaves.into_iter().for_each(|leaf| leaf.held.unlock_unchanged());
             node_held.unlock_unchanged();
             return None;
         };
-        node.set_child(&mut handle, *run.start(), stays);
-        for position in run.rev().skip(1) {
+        node.set_child(&mut handle, *run.positions.start(), stays);
+        for position in run.positions.clone().rev().skip(1) {
             self.inner.long_separators.forget(node.entry(position).long);
             node.remove_child(&mut handle, position);
         }

@@ -26,7 +26,7 @@ use crate::design::Design;
 use crate::index::{LeafVersion, SeekTarget, TreeRoot};
 use crate::keys::Keys;
 use crate::latch::{LatchGuard, Version, order_after_label};
-use crate::leaf::{Durability as _, Leaf, Merge as _, Overflow as _, damaged};
+use crate::leaf::{BlockByte, Durability as _, Leaf, Merge as _, Overflow as _, damaged};
 use crate::split::SplitPoint;
 use crate::superseded::Superseded;
 use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, TreeSet};
@@ -139,7 +139,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             // The commit takes effect here. What follows does not fail.
             return self.apply(guard, groups, writes, observer).map(Committed::Done);
         }
-        Err(damaged::<D::Leaf>((0, 0), "a leaf", "too full however often it is split", "room for a commit"))
+        Err(damaged::<D::Leaf>(
+            BlockByte::first_of(0),
+            "a leaf",
+            "too full however often it is split",
+            "room for a commit",
+        ))
     }
 
     /// Latches the leaves of all writes, in their order.
@@ -288,7 +293,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 let mut context = self.writing(&descriptor.volatile, &mut handle);
                 let old = match write.payload {
                     Some(payload) => leaf.insert(&mut context, write.search_key, payload).map_err(|_| {
-                        damaged::<D::Leaf>((0, 0), "a leaf", "full in the middle of a commit", "the room that it had")
+                        damaged::<D::Leaf>(
+                            BlockByte::first_of(0),
+                            "a leaf",
+                            "full in the middle of a commit",
+                            "the room that it had",
+                        )
                     })?,
                     None => leaf.remove(&mut context, write.search_key),
                 };

@@ -15,7 +15,7 @@ use crate::remove_range::RangeRemoval;
 use crate::sharded_counter::ShardedCounter;
 use crate::superseded::Superseded;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use holm_medium::{Epoch, Guard, Logged, MediumError, Result};
+use holm_medium::{Epoch, EpochSpan, Guard, Logged, MediumError, Result};
 
 /// The top of one keyspace's tree.
 pub struct TreeRoot {
@@ -208,7 +208,7 @@ pub struct Rebuilt {
     pub record_bytes: u64,
     /// The first and the last epoch in which leaves had changed, among the epochs from the rebuild's own on; read
     /// before recovery scrubs anything. For designs that know.
-    pub after: Option<(Epoch, Epoch)>,
+    pub after: Option<EpochSpan>,
 }
 
 /// An ordered tree from search keys to payloads, over any medium and any design.

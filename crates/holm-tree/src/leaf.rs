@@ -38,7 +38,9 @@ pub use merge::Merge;
 pub use overflow::{OneBlock, Overflow, SeveralBlocks, WithOverflow};
 pub use prefetch::Prefetch;
 pub(crate) use recovery::damaged_in;
-pub use recovery::{AlongLinks, BlockState, ByBlock, ByVersions, Linked, Recovery, RecoveryPoint, Scrubbed, damaged};
+pub use recovery::{
+    AlongLinks, BlockByte, BlockState, ByBlock, ByVersions, Linked, Recovery, RecoveryPoint, Scrubbed, damaged,
+};
 pub use request::{Full, Home, LeafRef, MergeRequest, MergedInto, PendingPair, Replaced, Split, SplitRequest};
 
 /// What a design assumes and offers; reports print it beside every result.

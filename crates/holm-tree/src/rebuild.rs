@@ -22,7 +22,7 @@ pub(crate) mod plan;
 use crate::design::{Design, LevelsOf};
 use crate::index::Rebuilt;
 use crate::keys::Keys;
-use crate::leaf::{BlockState, Leaf, Pairs, Recovery, RecoveryPoint, damaged_in};
+use crate::leaf::{BlockByte, BlockState, Leaf, Pairs, Recovery, RecoveryPoint, damaged_in};
 use crate::levels::{LevelPlan, Levels as _, Opening};
 use crate::reachable::ReachableRecords;
 use crate::tree_set::TreeSet;
@@ -186,6 +186,6 @@ impl<K: Keys> Rebuild<'_, K> {
     }
 
     fn wrong(&self, leaf: LiveLeaf, what: &'static str, found: &str, expected: &str) -> MediumError {
-        damaged_in(self.leaves.block_bytes(), (leaf.number, 0), what, found, expected)
+        damaged_in(self.leaves.block_bytes(), BlockByte::first_of(leaf.number), what, found, expected)
     }
 }

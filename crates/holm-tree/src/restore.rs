@@ -20,7 +20,7 @@ use crate::inner::{
 };
 use crate::inner_levels::MOST_LEVELS;
 use crate::keys::Keys;
-use crate::leaf::{Home, KeyRange, damaged};
+use crate::leaf::{BlockByte, Home, KeyRange, damaged};
 use crate::levels::Opening;
 use crate::slab::Slab;
 use crate::tree_set::TreeSet;
@@ -46,7 +46,7 @@ pub(crate) struct DurableLevels {
 }
 
 fn wrong<D: Design>(number: u32, what: &'static str, found: impl Into<String>, expected: &'static str) -> MediumError {
-    damaged::<D::Leaf>((number, 0), what, found, expected)
+    damaged::<D::Leaf>(BlockByte::first_of(number), what, found, expected)
 }
 
 /// The restoring tree set, and what it must know of the opening.

@@ -18,7 +18,7 @@ use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
 use crate::latch::LatchGuard;
 use crate::leaf::{
-    Capabilities, Durability as _, Full, Home, KeyRange, Leaf, Merge, Overflow as _, Prefetch, ReadContext,
+    BlockByte, Capabilities, Durability as _, Full, Home, KeyRange, Leaf, Merge, Overflow as _, Prefetch, ReadContext,
     RecoveryPoint, WriteContext, damaged,
 };
 use crate::pairs::Pairs;
@@ -71,7 +71,7 @@ pub struct LatchedLeaf<'a, D: Design> {
 }
 
 fn stays_full<L>() -> MediumError {
-    damaged::<L>((0, 0), "a leaf", "full however often it is split", "room after a split")
+    damaged::<L>(BlockByte::first_of(0), "a leaf", "full however often it is split", "room after a split")
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {

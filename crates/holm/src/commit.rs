@@ -148,7 +148,7 @@ fn run<H>(
 ) -> Result<Option<Epoch>> {
     writes.iter().try_for_each(|write| write.tree.check_not_dropped())?;
     let payloads = write_records(&operation, writes)?;
-    let (done, stage) = attempt(store, slots, &mut operation, (writes, &payloads), on);
+    let (done, stage) = attempt(store, slots, &mut operation, RecordedWrites { writes, payloads: &payloads }, on);
     if stage != Stage::Among {
         // The record of a removal has served; that of a put has not if there was no commit.
         let unused = |(write, _): &(&Write<'_>, &u64)| write.value.is_none() || stage == Stage::Before;
@@ -184,14 +184,21 @@ fn write_records<H>(operation: &Operation<'_, H>, writes: &[Write<'_>]) -> Resul
     })
 }
 
+/// Writes, and the payload of each one's record.
+struct RecordedWrites<'a, 'w> {
+    writes: &'a [Write<'w>],
+    payloads: &'a [u64],
+}
+
 /// Attempts the commit until it is done or refused. Returns whether it is done, and how far its stores are.
 fn attempt<H>(
     store: &WritableStore,
     slots: &IntentSlots,
     operation: &mut Operation<'_, H>,
-    (writes, payloads): (&[Write<'_>], &[u64]),
+    recorded: RecordedWrites<'_, '_>,
     on: &mut dyn Dependencies,
 ) -> (Result<bool>, Stage) {
+    let RecordedWrites { writes, payloads } = recorded;
     let intended = writes.iter().zip(payloads).map(|(write, payload)| write.intended(*payload));
     let intent = (writes.len() > 1).then(|| Intent::write(store, slots, operation.guard(), intended));
     let intent = match intent.transpose() {

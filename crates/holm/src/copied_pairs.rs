@@ -60,7 +60,8 @@ impl CopiedPairs {
     pub(crate) fn refill(
         &mut self,
         source: &impl LeafSource,
-        (tree, cursor): (&KeyspaceTree, &LeafCursor<Records>),
+        tree: &KeyspaceTree,
+        cursor: &LeafCursor<Records>,
         bounds: ScanBounds<'_>,
     ) -> Result<Option<Remainder>> {
         let store = source.store();
@@ -82,20 +83,21 @@ impl CopiedPairs {
         let copied = store.copied_if(
             || source.check(tree),
             Some(cursor.leaf_version),
-            || self.copy(keys, slots, (ahead, total), bounds.view),
+            || self.copy(keys, slots, ahead, total, bounds.view),
         )?;
         let Some(copied) = copied else { return Ok(None) };
         copied.map_err(|payload| store.no_record(payload))?;
         Ok(Some(rest.map_or(Remainder::Nothing, Remainder::From)))
     }
 
-    /// Copies the visible records of some slots and prefetches those that come next. On failure, names the payload
-    /// that leads to no record.
+    /// Copies the visible records of some slots, `total` words, and prefetches those of the slots `ahead`. On failure,
+    /// names the payload that leads to no record.
     fn copy(
         &mut self,
         keys: &Records,
         slots: &[Slot],
-        (ahead, total): (&[Slot], usize),
+        ahead: &[Slot],
+        total: usize,
         view: ReadView,
     ) -> Result<(), u64> {
         if self.words.len() < total {

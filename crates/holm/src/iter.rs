@@ -336,7 +336,7 @@ pub(crate) fn take(
             None => SeekTarget::Last,
         };
         source.copy_leaf(&tree.root, target, ahead, cursor);
-        if let Some(remainder) = copied.refill(source, (tree, cursor), bounds)? {
+        if let Some(remainder) = copied.refill(source, tree, cursor, bounds)? {
             return Ok(remainder);
         }
     }

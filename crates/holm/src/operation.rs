@@ -159,7 +159,7 @@ impl<H> Operation<'_, H> {
     pub(crate) fn remove_part(
         &mut self,
         tree: &KeyspaceTree,
-        (low, high): (&Vec<u8>, Option<&Vec<u8>>),
+        range: KeyRange<'_, Vec<u8>>,
         most_leaves: usize,
     ) -> Result<(u64, Option<Vec<u8>>)> {
         let (store, mut count) = (self.store, 0);
@@ -167,7 +167,7 @@ impl<H> Operation<'_, H> {
             store.free_superseded(epoch, old);
             count += 1;
         };
-        let request = RangeRemoval { range: KeyRange { low, high }, most_leaves, removed: &mut removed };
+        let request = RangeRemoval { range, most_leaves, removed: &mut removed };
         let next = store.index.remove_range(&tree.root, &mut self.guard, request);
         let next = next.map_err(|error| tree.explain(error))?;
         Ok((count, next))

@@ -21,7 +21,8 @@ impl Store {
     pub(crate) fn validated<T>(
         &self,
         tree: &KeyspaceTree,
-        (leaf_version, stamp): (Option<LeafVersion>, Epoch),
+        leaf_version: Option<LeafVersion>,
+        stamp: Epoch,
         copy: impl FnOnce() -> T,
     ) -> Result<Option<T>> {
         let Some(copied) = self.copied(tree, leaf_version, copy)? else { return Ok(None) };
@@ -73,10 +74,10 @@ impl Store {
         loop {
             let lookup = self.index.get(&tree.root, search_key);
             let Some(payload) = lookup.payload else {
-                return self.validated(tree, (None, lookup.stamp), || ()).map(|_| None);
+                return self.validated(tree, None, lookup.stamp, || ()).map(|_| None);
             };
             if let Some(value) =
-                self.validated(tree, (Some(lookup.leaf_version), lookup.stamp), || copy(image, payload, view))?
+                self.validated(tree, Some(lookup.leaf_version), lookup.stamp, || copy(image, payload, view))?
             {
                 return value.map_err(|NoRecord| self.no_record(payload));
             }
@@ -105,7 +106,7 @@ impl Store {
         let found = keys.iter().zip(lookups).map(|(key, lookup)| {
             let copy = || lookup.payload.map(|payload| record::copy_value(image, payload, view));
             let leaf_version = lookup.payload.map(|_| lookup.leaf_version);
-            match self.validated(tree, (leaf_version, lookup.stamp), copy)? {
+            match self.validated(tree, leaf_version, lookup.stamp, copy)? {
                 Some(None) => Ok(None),
                 Some(Some(Ok(value))) => Ok(value),
                 // The record changed meanwhile, or is damaged: look this key up alone.
@@ -122,7 +123,7 @@ impl Store {
             return Ok(self.deadline(tree, key)?.is_some());
         }
         let lookup = self.index.get(&tree.root, SearchKey::new(key));
-        self.validated(tree, (None, lookup.stamp), || ())?;
+        self.validated(tree, None, lookup.stamp, || ())?;
         Ok(lookup.payload.is_some())
     }
 

@@ -6,6 +6,7 @@ use crate::keyspace::Keyspace;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::store::WritableStore;
+use holm_tree::leaf::KeyRange;
 use std::ops::RangeBounds;
 
 /// The most leaves that one step changes: as many as a leaf parent has. Between two steps the epoch may end, a writer
@@ -85,7 +86,7 @@ fn remove(store: &WritableStore, tree: &KeyspaceTree, mut low: Vec<u8>, high: Op
     loop {
         let mut operation = Operation::begin_with_bytes(store, most_leaves as u64 * LEAF_BYTES)?;
         tree.check_not_dropped()?;
-        let (removed, next) = operation.remove_part(tree, (&low, high), most_leaves)?;
+        let (removed, next) = operation.remove_part(tree, KeyRange { low: &low, high }, most_leaves)?;
         count += removed;
         match next {
             Some(next) => low = next,

@@ -218,13 +218,25 @@ impl Pace {
 
     /// Returns how long to pause after some records were read.
     fn pause(&self, read: u64) -> Option<Duration> {
-        due_pause(self.length, self.total, read, (self.begun.elapsed(), self.since.elapsed()))
+        let progress = Progress { read, elapsed: self.begun.elapsed(), working: self.since.elapsed() };
+        due_pause(self.length, self.total, progress)
     }
 }
 
-/// Returns how long a pass pauses that has read `read` of `total` records, at a time since it began and since it last
-/// paused.
-fn due_pause(length: Duration, total: u64, read: u64, (elapsed, working): (Duration, Duration)) -> Option<Duration> {
+/// How far a pass is.
+#[derive(Clone, Copy)]
+struct Progress {
+    /// The records that it has read.
+    read: u64,
+    /// The time since it began.
+    elapsed: Duration,
+    /// The time since it last paused.
+    working: Duration,
+}
+
+/// Returns how long a pass over `total` records pauses.
+fn due_pause(length: Duration, total: u64, progress: Progress) -> Option<Duration> {
+    let Progress { read, elapsed, working } = progress;
     let share = read.min(total) as f64 / total.max(1) as f64;
     let ahead = length.mul_f64(share).saturating_sub(elapsed);
     match ahead >= LEAST_PAUSE {
@@ -257,21 +269,25 @@ mod tests {
         assert_eq!(after(MINUTE, 0, 0), MINUTE);
     }
 
+    fn due(length: Duration, total: u64, read: u64, elapsed: Duration, working: Duration) -> Option<Duration> {
+        due_pause(length, total, Progress { read, elapsed, working })
+    }
+
     #[test]
     fn a_pass_waits_where_it_is_ahead() {
-        let at = |read, seconds| due_pause(MINUTE, 600, read, (Duration::from_secs(seconds), Duration::ZERO));
+        let at = |read, seconds| due(MINUTE, 600, read, Duration::from_secs(seconds), Duration::ZERO);
         assert_eq!(at(100, 0), Some(Duration::from_secs(10)));
         assert_eq!(at(100, 10), None);
         assert_eq!(at(100, 30), None, "behind: it goes on");
         assert_eq!(at(1_000, 0), Some(MINUTE), "more records than there were at its beginning");
-        assert_eq!(due_pause(MINUTE, 0, 0, (Duration::ZERO, Duration::ZERO)), None);
+        assert_eq!(due(MINUTE, 0, 0, Duration::ZERO, Duration::ZERO), None);
     }
 
     #[test]
     fn a_pass_uses_a_fifth_of_a_core_at_most() {
         let working = Duration::from_millis(3);
-        assert_eq!(due_pause(MINUTE, 600, 0, (MINUTE, working)), Some(Duration::from_millis(12)));
-        assert_eq!(due_pause(Duration::ZERO, 600, 300, (MINUTE, working)), Some(Duration::from_millis(12)));
+        assert_eq!(due(MINUTE, 600, 0, MINUTE, working), Some(Duration::from_millis(12)));
+        assert_eq!(due(Duration::ZERO, 600, 300, MINUTE, working), Some(Duration::from_millis(12)));
     }
 
     /// The thread has ended, and has let go of the trees, when the last handle is gone.

@@ -26,9 +26,9 @@
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    AlongLinks, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, MergeRequest, MergedInto, OneBlock, Pairs,
-    PendingPair, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
-    damaged,
+    AlongLinks, BlockByte, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, MergeRequest, MergedInto, OneBlock,
+    Pairs, PendingPair, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest,
+    WriteContext, damaged,
 };
 use holm_tree::pair::Pair;
 use holm_tree::pair::slots;
@@ -441,7 +441,12 @@ impl Leaf for Borders {
         let (first, keyspace) = (link & FIRST != 0, (link & !(LEAF | FIRST)) >> KEYSPACE);
         if link & LEAF == 0 || keyspace >= KEYSPACES || first != (low == 0) {
             let expected = "a keyspace below 2^24, the mark of a leaf, and zero as the lower border of the first alone";
-            return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{low:#x}, {link:#x}"), expected));
+            return Err(damaged::<Self>(
+                BlockByte::first_of(own),
+                "a leaf's header",
+                format!("{low:#x}, {link:#x}"),
+                expected,
+            ));
         }
         Ok(BlockState::Live { keyspace: keyspace as u32, first })
     }

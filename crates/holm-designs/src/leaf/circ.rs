@@ -30,8 +30,8 @@ use crate::row::{LINE_SLOTS, Row};
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Role, Slot};
 use holm_tree::leaf::{
-    AlongLinks, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PerOperation, Prefetch,
-    ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
+    AlongLinks, BlockByte, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PerOperation,
+    Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::{Pair, unique_and_other};
 
@@ -492,7 +492,12 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         if home & LEAF == 0 || home >= ZERO << 1 || self.ring().bits() != ring {
             let expected = "a block's number and a ring's base and count; a keyspace with at most three marks, of \
                             which one says leaf";
-            return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{ring:#x}, {home:#x}"), expected));
+            return Err(damaged::<Self>(
+                BlockByte::first_of(own),
+                "a leaf's header",
+                format!("{ring:#x}, {home:#x}"),
+                expected,
+            ));
         }
         Ok(BlockState::Live { keyspace: home as u32, first: home & FIRST != 0 })
     }

@@ -37,8 +37,8 @@ use crate::row::{LINE_SLOTS, Row};
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    AlongLinks, BlockState, Full, Home, Leaf, LeafRef, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PerOperation,
-    Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
+    AlongLinks, BlockByte, BlockState, Full, Home, Leaf, LeafRef, Linked, MOST_PAIRS, Merge, OneBlock, Pairs,
+    PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::{Pair, unique_and_other};
 use holm_tree::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -431,7 +431,12 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         }
         if home & LEAF == 0 || home >= FRONT << 1 || link > u64::from(u32::MAX) {
             let expected = "a block's number; a keyspace with at most three marks, of which one says leaf";
-            return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{link:#x}, {home:#x}"), expected));
+            return Err(damaged::<Self>(
+                BlockByte::first_of(own),
+                "a leaf's header",
+                format!("{link:#x}, {home:#x}"),
+                expected,
+            ));
         }
         Ok(BlockState::Live { keyspace: home as u32, first: home & FIRST != 0 })
     }

@@ -19,9 +19,9 @@ use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS, line};
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    AlongLinks, BlockState, Full, Home, Leaf, LeafRef, Linked, Merge, MergeRequest, MergedInto, OneBlock, Pairs,
-    PendingPair, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
-    damaged,
+    AlongLinks, BlockByte, BlockState, Full, Home, Leaf, LeafRef, Linked, Merge, MergeRequest, MergedInto, OneBlock,
+    Pairs, PendingPair, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest,
+    WriteContext, damaged,
 };
 use holm_tree::pair::slots;
 use holm_tree::pairs::upper_half;
@@ -276,7 +276,12 @@ impl Leaf for HolmStrict {
         let keyspace = home >> KEYSPACE;
         if state & LEAF == 0 || state >= FIRST << 1 || keyspace >= KEYSPACES || home << KEYSPACE != 0 {
             let expected = "one or two marks, of which one says leaf; a keyspace below 2^24";
-            return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{state:#x}, {home:#x}"), expected));
+            return Err(damaged::<Self>(
+                BlockByte::first_of(own),
+                "a leaf's header",
+                format!("{state:#x}, {home:#x}"),
+                expected,
+            ));
         }
         Ok(BlockState::Live { keyspace: keyspace as u32, first: state & FIRST != 0 })
     }

@@ -24,8 +24,9 @@ use crate::lineage::Lineage;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Role, Slot};
 use holm_tree::leaf::{
-    BlockState, ByBlock, Full, Home, KeyRange, Leaf, MOST_PAIRS, Merge, MergeRequest, MergedInto, OneBlock, Pairs,
-    PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Scrubbed, Split, SplitRequest, WriteContext, damaged,
+    BlockByte, BlockState, ByBlock, Full, Home, KeyRange, Leaf, MOST_PAIRS, Merge, MergeRequest, MergedInto, OneBlock,
+    Pairs, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Scrubbed, Split, SplitRequest, WriteContext,
+    damaged,
 };
 use holm_tree::pair::{Pair, unique_and_other};
 use holm_tree::pairs::reheaded;
@@ -303,7 +304,7 @@ impl Leaf for Isle {
         let sound = each(counters).into_iter().enumerate().fold(0, |all, (line, count)| with_counter(all, line, count));
         if block_state != BlockState::Free && counters != sound {
             let (found, expected) = (format!("{counters:#018x}"), "seven counters of 0 to 4, and zero");
-            return Err(damaged::<Self>((own, 24), "a leaf's line", found, expected));
+            return Err(damaged::<Self>(BlockByte { block: own, byte: 24 }, "a leaf's line", found, expected));
         }
         Ok(block_state)
     }
@@ -328,7 +329,7 @@ impl Scrubbed for Isle {
                 let uniques = self.lines[line].each_ref().map(|pair| pair.unique_word::<K>().read());
                 let found = format!("{count} pairs counted, marks {uniques:x?}");
                 return Err(damaged::<Self>(
-                    (own, 64 * (1 + line as u64)),
+                    BlockByte { block: own, byte: 64 * (1 + line as u64) },
                     "a leaf's line",
                     found,
                     "what one change of a sorted line passes through",

@@ -18,8 +18,8 @@
 use holm_medium::{Medium, Result, Word, WriteHandle, atomics, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    AlongLinks, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PendingPair, PerOperation,
-    Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
+    AlongLinks, BlockByte, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PendingPair,
+    PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::slots;
 use holm_tree::pairs::{IndexedPair, upper_half};
@@ -311,7 +311,12 @@ impl Leaf for LbTree {
         }
         if word & LEAF == 0 || link >= FIRST << 1 {
             let expected = "a bitmap with the mark of a leaf; a block's number and a keyspace with at most one mark";
-            return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{word:#x}, {link:#x}"), expected));
+            return Err(damaged::<Self>(
+                BlockByte::first_of(own),
+                "a leaf's header",
+                format!("{word:#x}, {link:#x}"),
+                expected,
+            ));
         }
         Ok(BlockState::Live { keyspace: (link >> 32) as u32 & 0xff_ffff, first: link & FIRST != 0 })
     }

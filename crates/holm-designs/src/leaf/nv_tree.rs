@@ -15,8 +15,8 @@ use crate::lineage::Lineage;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    BlockState, ByBlock, Full, Home, Leaf, LeafRef, MOST_PAIRS, Merge, OneBlock, Pairs, PerOperation, Prefetch,
-    ReadContext, RecoveryPoint, Replaced, Scrubbed, Split, SplitRequest, WriteContext, damaged,
+    BlockByte, BlockState, ByBlock, Full, Home, Leaf, LeafRef, MOST_PAIRS, Merge, OneBlock, Pairs, PerOperation,
+    Prefetch, ReadContext, RecoveryPoint, Replaced, Scrubbed, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::Pair;
 use holm_tree::pairs::{arrange, reheaded};
@@ -243,7 +243,7 @@ impl Leaf for NvTree {
         let word = self.log.read();
         if block_state != BlockState::Free && (word != self.log().pack() || u64::from(strikes) >> count != 0) {
             let (found, expected) = (format!("{word:#x}"), "30 records at most, and marks of none beyond");
-            return Err(damaged::<Self>((own, 24), "a leaf's log", found, expected));
+            return Err(damaged::<Self>(BlockByte { block: own, byte: 24 }, "a leaf's log", found, expected));
         }
         Ok(block_state)
     }

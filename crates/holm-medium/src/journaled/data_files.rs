@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::counters::JournalCounters;
+use super::reserve::Reserve;
 use super::touched::Touched;
 use super::wakeup::Wakeup;
 use crate::error::{MediumError, Result};
@@ -63,7 +64,7 @@ impl Journaled {
         image: Arc<Image>,
         files: [Box<dyn VfsFile>; 2],
         kind: ImageKind,
-        limits: [usize; 2],
+        limits: [Reserve; 2],
     ) -> Result<Self> {
         let mut lens = [0; 2];
         for (len, (file, area)) in lens.iter_mut().zip(files.iter().zip(Area::ALL)) {
@@ -80,7 +81,7 @@ impl Journaled {
             kind,
             counters: Arc::default(),
             growth: Mutex::new(lens),
-            limits: limits.map(|bytes| (bytes as u64).next_multiple_of(FORMAT_PAGE)),
+            limits: limits.map(|limit| (limit.most() as u64).next_multiple_of(FORMAT_PAGE)),
             used: [AtomicU64::new(0), AtomicU64::new(0)],
             behind: AtomicU64::new(lens[Area::Records as usize]),
             wakeup: Arc::default(),

@@ -31,7 +31,7 @@ pub(super) fn map(
         let backing = backing(kind, &**file, looked_at.is_some());
         let region = match backing {
             Backing::Heap => Region::heap_to_grow(options.heap[index].max(len as usize)),
-            _ => reserve_area(&**file, &path, (options.reserve[index], options.adaptive), len as usize, backing)?,
+            _ => reserve_area(&**file, &path, options.reserve[index], len as usize, backing)?,
         };
         region.grow(len as usize / 8 * 8, file.fd()).map_err(io)?;
         regions.push((region, len, backing));

@@ -5,6 +5,7 @@
 use super::data_files::Journaled;
 use super::logged::Logged;
 use super::recovery::{Found, Recovery};
+use super::reserve::Reserve;
 use crate::epoch::Epoch;
 use crate::log::{LogOptions, Position};
 use crate::superblock::Superblock;
@@ -17,11 +18,8 @@ pub struct JournaledOptions {
     pub create: bool,
     /// Use a private image: memory instead of a shared mapping.
     pub private: bool,
-    /// Address space for the leaf area and the record area, in bytes: the most that each may ever have.
-    pub reserve: [usize; 2],
-    /// Whether `reserve` is an upper bound that no user has chosen. No area then reserves more than the size of its
-    /// file system, and less where the process has too little address space.
-    pub adaptive: bool,
+    /// Address space for the leaf area and the record area: the most that each may ever have.
+    pub reserve: [Reserve; 2],
     /// Bytes of heap for the areas of files that cannot be mapped.
     pub heap: [usize; 2],
     /// The options of the log.

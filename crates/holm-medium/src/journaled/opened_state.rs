@@ -6,7 +6,7 @@ use super::data_files::Journaled;
 use super::opened::Opened;
 use super::recovery::{Found, Tail};
 use super::state::Journal;
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, EpochSpan};
 use crate::error::{MediumError, Result};
 use crate::log::{Log, LogOptions, LogStart, Position};
 use crate::superblock::{ImageKind, State, Superblock, superblock_path};
@@ -86,7 +86,7 @@ impl OpenedState {
 
     /// Classifies what lies behind the last record of the log, given the first and the last epoch after it in which
     /// leaves have changed.
-    pub fn judge_tail(&self, tail: &Tail, changes: (Epoch, Epoch)) -> Tail {
+    pub fn judge_tail(&self, tail: &Tail, changes: EpochSpan) -> Tail {
         tail.judged(self.next, changes)
     }
 

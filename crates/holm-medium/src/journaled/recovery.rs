@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, EpochSpan};
 use crate::log::{Position, Replayed};
 
 /// What open found, in words that a user can read.
@@ -77,7 +77,8 @@ impl Tail {
     /// Classifies the tail, given the first and the last epoch after the log's last record in which a leaf changed. An
     /// epoch begins only once the second epoch before it is durable. If the two epochs are not adjacent, the first one
     /// therefore had its record, which would have been at this position.
-    pub(super) fn judged(&self, at: Position, (first, last): (Epoch, Epoch)) -> Tail {
+    pub(super) fn judged(&self, at: Position, changes: EpochSpan) -> Tail {
+        let EpochSpan { first, last } = changes;
         let (offset, epoch) = match self {
             Tail::Torn { offset, epoch, .. } => (*offset, (*epoch).min(first)),
             _ => (at.offset, first),

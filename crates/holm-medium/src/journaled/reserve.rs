@@ -15,18 +15,40 @@ const LEAST: usize = 1 << 30;
 /// The same, as a multiple of what the area holds when it is opened.
 const LEAST_GROWTH: usize = 4;
 
-/// Address space for an area of `len` bytes: `wanted` bytes, or up to that many if no user has chosen the number.
+/// How much address space an area gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reserve {
+    /// This many bytes, which a user has chosen.
+    Exactly(usize),
+    /// No more than this many bytes, and than the size of the area's file system. Less where the process has too
+    /// little address space.
+    AtMost(usize),
+}
+
+impl Reserve {
+    /// Returns the most bytes that the area may ever have.
+    pub fn most(self) -> usize {
+        match self {
+            Reserve::Exactly(bytes) | Reserve::AtMost(bytes) => bytes,
+        }
+    }
+}
+
+/// Reserves address space for an area of `len` bytes, and never less than that.
 pub(super) fn reserve_area(
     file: &dyn VfsFile,
     path: &Path,
-    (wanted, adaptive): (usize, bool),
+    reserve: Reserve,
     len: usize,
     backing: Backing,
 ) -> Result<Region> {
-    let wanted = wanted.max(len);
-    if !adaptive {
-        return Region::reserve(wanted, backing).map_err(|error| refused(path, wanted, &error));
-    }
+    let wanted = match reserve {
+        Reserve::Exactly(bytes) => {
+            let bytes = bytes.max(len);
+            return Region::reserve(bytes, backing).map_err(|error| refused(path, bytes, &error));
+        }
+        Reserve::AtMost(bytes) => bytes.max(len),
+    };
     let most = file.file_system_bytes().map_or(wanted, |size| most_of(size, wanted, len));
     let least = most.min(LEAST.max(len.saturating_mul(LEAST_GROWTH)));
     Region::reserve_up_to(most, least, backing).map_err(|error| refused(path, least, &error))
@@ -66,10 +88,10 @@ mod tests {
     fn a_refusal_names_the_option() {
         let path = std::env::temp_dir().join(format!("holm-reserve-{}", std::process::id()));
         let file = RealFs.open(&path, How::CREATE).expect("a file of our own");
-        let refused = reserve_area(&*file, &path, (1 << 60, false), 0, Backing::File).map(drop);
+        let refused = reserve_area(&*file, &path, Reserve::Exactly(1 << 60), 0, Backing::File).map(drop);
         let told = refused.expect_err("more than any process has").to_string();
         assert!(told.contains("capacity") && told.contains(&(1_u64 << 60).to_string()), "{told}");
-        let granted = reserve_area(&*file, &path, (1 << 60, true), 0, Backing::File).expect("less will do");
+        let granted = reserve_area(&*file, &path, Reserve::AtMost(1 << 60), 0, Backing::File).expect("less will do");
         assert!(granted.reserved() >= LEAST && granted.reserved() < 1 << 60, "{}", granted.reserved());
         RealFs.remove(&path).expect("our own");
     }

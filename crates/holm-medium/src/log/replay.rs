@@ -17,6 +17,7 @@ use super::position::{FIRST_REACH, HALVES, LogStart, Position};
 use crate::epoch::LAST_EPOCH;
 use crate::error::{MediumError, Result};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, read_exact_at};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// What a replay found.
@@ -120,7 +121,7 @@ fn read_on(
                 expected: format!("record {} of pass {}, of those before {end}", at.sequence, at.pass),
             });
         } else if let Some(next) = reader.continuation(&start, &at)? {
-            reader.left = Some((at.offset, reader.reach));
+            reader.left = Some(at.offset..reader.reach);
             reader.reach = FIRST_REACH;
             seen.next = next;
         } else {
@@ -207,7 +208,7 @@ struct Reader {
     reach: u64,
     /// Where the records of the first half end and how far they might have reached, once the replay has moved to the
     /// other half.
-    left: Option<(u64, u64)>,
+    left: Option<Range<u64>>,
 }
 
 /// Bytes of one read where only the beginnings of pages are checked.
@@ -316,10 +317,10 @@ impl Reader {
     /// tail. In the half that the log has left for the other, everything before its end has been read and is whole.
     fn refuse_a_gap(&mut self, start: &LogStart, at: &Position, met: &Met) -> Result<()> {
         for half in 0..HALVES as u8 {
-            let range = match self.left {
-                _ if half == at.half => (at.offset, self.reach),
-                Some(left) if half == start.half => left,
-                _ => (0, FIRST_REACH),
+            let range = match &self.left {
+                _ if half == at.half => at.offset..self.reach,
+                Some(left) if half == start.half => left.clone(),
+                _ => 0..FIRST_REACH,
             };
             for (offset, header) in self.later(half, range, at)? {
                 // A record that the end of the file cuts off was whole before the file was cut.
@@ -341,12 +342,12 @@ impl Reader {
     }
 
     /// The pages between two offsets of a half that begin like a record later than `at`.
-    fn later(&self, half: u8, (from, upto): (u64, u64), at: &Position) -> Result<Vec<(u64, Header)>> {
+    fn later(&self, half: u8, range: Range<u64>, at: &Position) -> Result<Vec<(u64, Header)>> {
         let (path, file, len) = &self.halves[usize::from(half)];
         let mut later = Vec::new();
         let mut buffer = vec![0; READ_AHEAD];
-        let mut offset = from;
-        let upto = upto.min(*len);
+        let mut offset = range.start;
+        let upto = range.end.min(*len);
         while offset < upto {
             let count = (upto - offset).min(READ_AHEAD as u64) as usize;
             let pages = &mut buffer[..count];

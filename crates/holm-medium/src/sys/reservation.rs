@@ -9,6 +9,7 @@ use rustix::fd::BorrowedFd;
 use rustix::mm::{self, MapFlags, ProtFlags};
 use std::ffi::c_void;
 use std::io;
+use std::ops::Range;
 use std::ptr::NonNull;
 
 /// Who sees the stores to a mapping of a file.
@@ -69,18 +70,19 @@ impl Reservation {
         self.base
     }
 
-    /// Maps the bytes `from..end` of the reservation to those of `file` from `offset` on; all are multiples of the
-    /// page. The file must have these bytes as long as they are touched: a page past its end is a fault, not an error.
+    /// Maps a range of bytes of the reservation to those of `file` from `offset` on; all are multiples of the page.
+    /// The file must have these bytes as long as they are touched: a page past its end is a fault, not an error.
     ///
     /// # Errors
     /// Those of the kernel. [`io::ErrorKind::Unsupported`] for a mapping that this system does not have.
     pub(crate) fn map_file(
         &self,
-        from: usize,
-        end: usize,
-        (file, offset): (BorrowedFd<'_>, u64),
+        range: Range<usize>,
+        file: BorrowedFd<'_>,
+        offset: u64,
         sharing: Sharing,
     ) -> io::Result<()> {
+        let Range { start: from, end } = range;
         self.expect_pages(from, end);
         let flags = match sharing {
             Sharing::Shared => MapFlags::SHARED,

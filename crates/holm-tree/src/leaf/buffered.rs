@@ -51,7 +51,7 @@ use crate::block_difference::BlockDifference;
 use crate::keys::{Keys, Slot};
 use crate::pair::Pair;
 use crate::pair::slots;
-use holm_medium::{Epoch, Medium, Result, Word, WriteHandle, persistent};
+use holm_medium::{Epoch, EpochSpan, Medium, Result, Word, WriteHandle, persistent};
 use overflow_blocks::BlockIndex;
 use replace::MERGE_UP_TO;
 
@@ -383,7 +383,7 @@ impl<const BLOCKS: usize, F: Form> Versioned for Buffered<BLOCKS, F> {
         self.was_live(epoch, out)
     }
 
-    fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
+    fn changes_after(&self, epoch: Epoch) -> Option<EpochSpan> {
         self.changed_after(epoch)
     }
 }

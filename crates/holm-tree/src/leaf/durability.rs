@@ -3,7 +3,7 @@
 use super::{Leaf, Pairs, ReadContext, Replaced, Split, SplitRequest, WriteContext};
 use crate::block_difference::BlockDifference;
 use crate::keys::{Keys, Slot};
-use holm_medium::{Epoch, Medium};
+use holm_medium::{Epoch, EpochSpan, Medium};
 
 /// When a change is durable: [`PerOperation`] or [`PerEpoch`].
 pub trait Durability<L: Leaf>: 'static {
@@ -26,7 +26,7 @@ pub trait Durability<L: Leaf>: 'static {
     /// As [`Versioned::live_at`].
     fn live_at(leaf: &L, epoch: Epoch, out: &mut Pairs) -> bool;
     /// As [`Versioned::changes_after`].
-    fn changes_after(leaf: &L, epoch: Epoch) -> Option<(Epoch, Epoch)>;
+    fn changes_after(leaf: &L, epoch: Epoch) -> Option<EpochSpan>;
     /// As [`Versioned::room`].
     fn room<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>, epoch: Epoch) -> usize;
     /// As [`Versioned::split_at`].
@@ -78,7 +78,7 @@ impl<L: Leaf> Durability<L> for PerOperation {
         false
     }
 
-    fn changes_after(_: &L, _: Epoch) -> Option<(Epoch, Epoch)> {
+    fn changes_after(_: &L, _: Epoch) -> Option<EpochSpan> {
         None
     }
 
@@ -189,7 +189,7 @@ pub trait Versioned: Leaf {
 
     /// Considers the epochs after the last logged one. Returns the first that the block holds a state of, and the last
     /// in which it changed.
-    fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)>;
+    fn changes_after(&self, epoch: Epoch) -> Option<EpochSpan>;
 }
 
 impl<L: Versioned> Durability<L> for PerEpoch {
@@ -215,7 +215,7 @@ impl<L: Versioned> Durability<L> for PerEpoch {
         leaf.live_at(epoch, out)
     }
 
-    fn changes_after(leaf: &L, epoch: Epoch) -> Option<(Epoch, Epoch)> {
+    fn changes_after(leaf: &L, epoch: Epoch) -> Option<EpochSpan> {
         leaf.changes_after(epoch)
     }
 

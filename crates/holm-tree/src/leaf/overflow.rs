@@ -1,6 +1,6 @@
 //! Leaves of one block, and leaves of several.
 
-use super::{Leaf, Pairs, ReadContext, WriteContext, damaged};
+use super::{BlockByte, Leaf, Pairs, ReadContext, WriteContext, damaged};
 use crate::keys::Keys;
 use holm_medium::{Medium, Result};
 
@@ -101,7 +101,7 @@ pub trait WithOverflow: Leaf {
 }
 
 fn no_overflow<L>(own: u32, numbers: &[u32]) -> Result<()> {
-    Err(damaged::<L>((own, 0), "blocks behind a leaf's own", format!("{numbers:?}"), "none"))
+    Err(damaged::<L>(BlockByte::first_of(own), "blocks behind a leaf's own", format!("{numbers:?}"), "none"))
 }
 
 impl<L: WithOverflow> Overflow<L> for SeveralBlocks {

@@ -50,9 +50,25 @@ pub enum BlockState {
     },
 }
 
-/// An error for bits that no crash can have left; `place` is the block's number and a byte in it.
+/// A byte of a leaf block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockByte {
+    /// The block's number.
+    pub block: u32,
+    /// The byte's offset in the block.
+    pub byte: u64,
+}
+
+impl BlockByte {
+    /// Returns the first byte of a block.
+    pub fn first_of(block: u32) -> Self {
+        BlockByte { block, byte: 0 }
+    }
+}
+
+/// Returns an error for bits that no crash can have left.
 pub fn damaged<L>(
-    place: (u32, u64),
+    place: BlockByte,
     what: &'static str,
     found: impl Into<String>,
     expected: impl Into<String>,
@@ -62,13 +78,13 @@ pub fn damaged<L>(
 
 /// The same for blocks of the given size in bytes.
 pub(crate) fn damaged_in(
-    block: usize,
-    (number, byte): (u32, u64),
+    block_bytes: usize,
+    place: BlockByte,
     what: &'static str,
     found: impl Into<String>,
     expected: impl Into<String>,
 ) -> MediumError {
-    let offset = u64::from(number) * block as u64 + byte;
+    let offset = u64::from(place.block) * block_bytes as u64 + place.byte;
     MediumError::Corrupt { path: "leaves".into(), offset, what, found: found.into(), expected: expected.into() }
 }
 

@@ -2,7 +2,7 @@
 
 use super::leaves::LiveLeaf;
 use crate::keys::Keys;
-use crate::leaf::{Pairs, damaged_in};
+use crate::leaf::{BlockByte, Pairs, damaged_in};
 use holm_medium::Result;
 
 /// The links of leaves, by number. Repairs are durable once they are fenced.
@@ -49,7 +49,9 @@ fn chain<K: Keys>(
     let mut steps = 0;
     while at != 0 {
         steps += 1;
-        let wrong = |what, found: &str, expected: &str| damaged_in(links.block_bytes(), (at, 0), what, found, expected);
+        let wrong = |what, found: &str, expected: &str| {
+            damaged_in(links.block_bytes(), BlockByte::first_of(at), what, found, expected)
+        };
         if steps > live.len() {
             return Err(wrong("the chain of leaves", "a circle", "an end"));
         }

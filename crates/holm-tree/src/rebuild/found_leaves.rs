@@ -6,7 +6,7 @@
 
 use super::LiveLeaf;
 use crate::keys::Keys;
-use crate::leaf::{Home, damaged_in};
+use crate::leaf::{BlockByte, Home, damaged_in};
 use crate::restore::Below;
 use holm_medium::Result;
 
@@ -81,7 +81,7 @@ pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<
                 if end >= low {
                     return Err(damaged_in(
                         block,
-                        (leaf.live.number, 0),
+                        BlockByte::first_of(leaf.live.number),
                         "a leaf",
                         "keys that overlap another leaf's",
                         "a range of its own",

@@ -7,7 +7,7 @@
 
 use super::leaves::{ChangedAfter, Leaves};
 use crate::keys::{Keys, Slot};
-use crate::leaf::{Pairs, damaged_in};
+use crate::leaf::{BlockByte, Pairs, damaged_in};
 use holm_medium::{Area, Logged, MediumError, Result};
 use std::sync::{Mutex, MutexGuard};
 
@@ -18,7 +18,7 @@ pub(super) struct Changes(pub(super) ChangedAfter);
 impl Changes {
     pub(super) fn join(&mut self, other: ChangedAfter) {
         self.0 = match (self.0, other) {
-            (Some(one), Some(two)) => Some((one.0.min(two.0), one.1.max(two.1))),
+            (Some(one), Some(two)) => Some(one.join(two)),
             (one, two) => one.or(two),
         };
     }
@@ -73,7 +73,7 @@ impl<'a, K: Keys> Kept<'a, K> {
         let Seen { unlogged, suspect } = std::mem::take(&mut *self.seen());
         // If more than two epochs follow, the log has lost the first of them, and space that it freed may be in use
         // again.
-        let lost_end = after.is_some_and(|(first, last)| last > first + 1);
+        let lost_end = after.is_some_and(|after| after.last > after.first + 1);
         if let Some(error) = suspect.filter(|_| !lost_end) {
             return Err(error);
         }
@@ -97,7 +97,7 @@ impl<'a, K: Keys> Kept<'a, K> {
 
     fn lost_writes(&self, number: u32) -> MediumError {
         let found = "a damaged one, or one that has lost writes";
-        damaged_in(self.leaves.block_bytes(), (number, 0), "a slot's record", found, "what was written")
+        damaged_in(self.leaves.block_bytes(), BlockByte::first_of(number), "a slot's record", found, "what was written")
     }
 }
 

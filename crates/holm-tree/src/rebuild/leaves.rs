@@ -7,7 +7,7 @@ use crate::design::Design;
 use crate::keys::Keys;
 use crate::leaf::{BlockState, Durability as _, Leaf, Overflow as _, Pairs, ReadContext, RecoveryPoint};
 use crate::tree_set::{DurabilityOf, OverflowOf, TreeSet};
-use holm_medium::{Epoch, Image, Medium, Result};
+use holm_medium::{Epoch, EpochSpan, Image, Medium, Result};
 use holm_search::Search;
 
 /// A leaf in use.
@@ -39,7 +39,7 @@ pub(crate) struct RecoveredBlocks {
 }
 
 /// The first and the last epoch, after the log's last one, in which a block changed.
-pub(crate) type ChangedAfter = Option<(Epoch, Epoch)>;
+pub(crate) type ChangedAfter = Option<EpochSpan>;
 
 /// The leaf blocks of a tree set, by number.
 pub(crate) trait Leaves<K: Keys>: Sync {

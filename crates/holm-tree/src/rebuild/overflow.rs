@@ -2,7 +2,7 @@
 
 use super::leaves::{Leaves, LiveLeaf};
 use crate::keys::Keys;
-use crate::leaf::{BlockState, damaged_in};
+use crate::leaf::{BlockByte, BlockState, damaged_in};
 use holm_medium::Result;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -47,7 +47,13 @@ fn attach<K: Keys>(
         let Named { leaf, number, keyspace } = part[0];
         if !numbers.contains(&leaf) {
             let (what, expected) = ("the leaf of a block", "a block of the image");
-            return Err(damaged_in(leaves.block_bytes(), (number, 0), what, leaf.to_string(), expected));
+            return Err(damaged_in(
+                leaves.block_bytes(),
+                BlockByte::first_of(number),
+                what,
+                leaf.to_string(),
+                expected,
+            ));
         }
         let overflow_numbers: Vec<_> = part.iter().map(|block| block.number).collect();
         leaves.attach(leaf, &overflow_numbers)?;
@@ -72,7 +78,13 @@ fn heads<K: Keys>(leaves: &dyn Leaves<K>, numbers: &Range<u32>, live: Vec<LiveLe
         let exists = behind >= numbers.start && leaves.exists(behind);
         if behind != 0 && !(exists && followed.insert(behind)) {
             let (what, expected) = ("the block behind another", "a block of the image that no other leads to");
-            return Err(damaged_in(leaves.block_bytes(), (leaf.number, 0), what, behind.to_string(), expected));
+            return Err(damaged_in(
+                leaves.block_bytes(),
+                BlockByte::first_of(leaf.number),
+                what,
+                behind.to_string(),
+                expected,
+            ));
         }
     }
     let heads: Vec<_> = live.iter().copied().filter(|live| !followed.contains(&live.number)).collect();
@@ -86,7 +98,7 @@ fn heads<K: Keys>(leaves: &dyn Leaves<K>, numbers: &Range<u32>, live: Vec<LiveLe
     if reached != live.len() {
         let found = format!("{} of {}", live.len() - reached, live.len());
         let what = "blocks that no leaf leads to";
-        return Err(damaged_in(leaves.block_bytes(), (numbers.start, 0), what, found, "none"));
+        return Err(damaged_in(leaves.block_bytes(), BlockByte::first_of(numbers.start), what, found, "none"));
     }
     Ok(heads)
 }

@@ -13,7 +13,7 @@ use crate::store::{Damage, WritableStore};
 use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State, Superblock, open_superblock, superblock_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
-use holm_medium::{Agrees, Journaled, JournaledOptions, MediumError, Storage};
+use holm_medium::{Agrees, Journaled, JournaledOptions, MediumError, Reserve, Storage};
 use holm_tree::Entry;
 use std::path::Path;
 use std::sync::Arc;
@@ -102,12 +102,11 @@ fn options_of(builder: &Builder, agrees: Agrees) -> JournaledOptions {
     // Leaves need about a sixth of the space of small records, and an eighth of the space of tiny ones. At the default
     // capacity that is 2^31 blocks, which is every block number.
     let capacity = builder.capacity.unwrap_or(DEFAULT_CAPACITY);
-    let leaves = capacity.clamp(1 << 20, 1 << 40) as usize;
+    let [leaves, records] = [1 << 40, 1 << 43].map(|most| capacity.clamp(1 << 20, most) as usize);
     JournaledOptions {
         create: builder.create,
         private: builder.image == ImageMode::Private,
-        reserve: [leaves, capacity.clamp(1 << 20, 1 << 43) as usize],
-        adaptive: builder.capacity.is_none(),
+        reserve: [leaves, records].map(if builder.capacity.is_some() { Reserve::Exactly } else { Reserve::AtMost }),
         heap: builder.heap,
         log: LogOptions { initial: 128 << 10, maximum: (builder.log_bytes / 2).max(1 << 20), direct: true },
         agrees,

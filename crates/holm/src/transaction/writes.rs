@@ -86,8 +86,8 @@ impl Writes {
     /// As [`Writes::set`].
     pub(super) fn remove_all(&mut self, tree: &Arc<KeyspaceTree>, keys: &[Slice]) -> Result<()> {
         let replaced = |key: &Slice| self.get(tree, key).map_or(0, |own| bytes_of(key, own.value()));
-        let (more, less) =
-            keys.iter().fold((0, 0), |(more, less), key| (more + bytes_of(key, None), less + replaced(key)));
+        let less: u64 = keys.iter().map(replaced).sum();
+        let more: u64 = keys.iter().map(|key| bytes_of(key, None)).sum();
         let bytes = self.bytes - less + more;
         if bytes > MAX_COMMIT {
             return Err(Error::TooLarge { what: "a transaction", found: bytes, limit: MAX_COMMIT });

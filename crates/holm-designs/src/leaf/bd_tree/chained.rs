@@ -19,7 +19,7 @@
 mod link;
 mod room;
 
-use holm_medium::{Epoch, Medium, Result, Word, WriteHandle, persistent};
+use holm_medium::{Epoch, EpochSpan, Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::buffered::recovery::beyond;
 use holm_tree::leaf::buffered::replace::MERGE_UP_TO;
@@ -27,8 +27,9 @@ use holm_tree::leaf::buffered::tagged::{State, Tagged};
 use holm_tree::leaf::buffered::versions::Versions;
 use holm_tree::leaf::buffered::{ALL, Buffered, NoFingerprints, OverflowBlocks, Triple};
 use holm_tree::leaf::{
-    AlongLinks, BlockState, Full, Home, Latched, Leaf, LeafRef, Linked, Merge, MergeRequest, MergedInto, OneBlock,
-    Pairs, PerEpoch, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, Versioned, WriteContext,
+    AlongLinks, BlockByte, BlockState, Full, Home, Latched, Leaf, LeafRef, Linked, Merge, MergeRequest, MergedInto,
+    OneBlock, Pairs, PerEpoch, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, Versioned,
+    WriteContext,
 };
 use holm_tree::pair::slots;
 use link::{FIRST, Link, NONE};
@@ -161,7 +162,7 @@ impl Leaf for Chained {
         self.block.recover(own, overflow, handle, recovery_point, &|_| None)?;
         if let RecoveryPoint::At(recovery_epoch) = recovery_point {
             if let Some(tag) = self.links().beyond(recovery_epoch) {
-                return Err(beyond::<Self>((own, 24), "a link's tag", tag, recovery_epoch));
+                return Err(beyond::<Self>(BlockByte { block: own, byte: 24 }, "a link's tag", tag, recovery_epoch));
             }
             // As with bitmaps: the clock continues from the recovery point, and will reach the tag of a lost link
             // again.
@@ -240,7 +241,7 @@ impl Versioned for Chained {
         self.block.was_live(epoch, out)
     }
 
-    fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
+    fn changes_after(&self, epoch: Epoch) -> Option<EpochSpan> {
         self.block.changed_after(epoch)
     }
 }

@@ -1,7 +1,7 @@
 //! Versions with a known bug, which the proof must catch: a slot is reused an epoch too early, while the state of two
 //! epochs before still names it. No shipped build contains them.
 
-use holm_medium::{Epoch, Medium, Word, WriteHandle, persistent};
+use holm_medium::{Epoch, EpochSpan, Medium, Word, WriteHandle, persistent};
 use holm_tree::leaf::buffered::tagged::State;
 use holm_tree::leaf::buffered::versions::{Triple, Versions};
 
@@ -48,7 +48,7 @@ impl Versions for Forgetful {
         Triple::ended(words, epoch)
     }
 
-    fn after(words: &[u64; 3], epoch: Epoch) -> Option<(Epoch, Epoch)> {
+    fn after(words: &[u64; 3], epoch: Epoch) -> Option<EpochSpan> {
         Triple::after(words, epoch)
     }
 }

@@ -12,7 +12,7 @@
 //!      2   zero
 //! ```
 
-use holm_medium::{Epoch, Medium, Word, WriteHandle, persistent};
+use holm_medium::{Epoch, EpochSpan, Medium, Word, WriteHandle, persistent};
 use holm_tree::leaf::buffered::tagged::State;
 use holm_tree::leaf::buffered::versions::Versions;
 use holm_tree::leaf::buffered::{ALL, SLOTS};
@@ -135,9 +135,9 @@ impl Versions for Literal {
         Some(if now.tag > epoch { State { tag: 0, ..state } } else { state })
     }
 
-    fn after(words: &[u64; 3], epoch: Epoch) -> Option<(Epoch, Epoch)> {
+    fn after(words: &[u64; 3], epoch: Epoch) -> Option<EpochSpan> {
         let tag = State::unpack(words[0]).tag;
-        (tag > epoch).then_some((tag, tag))
+        (tag > epoch).then_some(EpochSpan { first: tag, last: tag })
     }
 }
 

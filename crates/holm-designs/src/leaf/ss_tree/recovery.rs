@@ -16,7 +16,7 @@ use super::subnode::{bit, part};
 use super::{SsTree, Volatile};
 use holm_medium::{Medium, Result};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{BlockState, Leaf, ReadContext, WriteContext, damaged};
+use holm_tree::leaf::{BlockByte, BlockState, Leaf, ReadContext, WriteContext, damaged};
 use holm_tree::pair::slots;
 use std::cmp::Ordering;
 
@@ -26,7 +26,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         if !self.is_sound() {
             let found = format!("{:#x}, {:#x}", self.words[0].read(), self.words[1].read());
             let expected = "a keyspace, a region, the next subnode's number and a bitmap of as many regions";
-            return Err(damaged::<Self>((own, 0), "a subnode's header", found, expected));
+            return Err(damaged::<Self>(BlockByte::first_of(own), "a subnode's header", found, expected));
         }
         let live = BlockState::Live { keyspace: self.keyspace(), first: false };
         Ok(if self.is_used() { live } else { BlockState::Free })
@@ -48,7 +48,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             let Some(next) = next.filter(|_| list.len() < SUBNODES) else {
                 let expected = "at most as many as a leaf may have, each with a region of its own";
                 return Err(damaged::<Self>(
-                    (own, 0),
+                    BlockByte::first_of(own),
                     "a list of subnodes",
                     format!("{regions:#b}, {number}"),
                     expected,

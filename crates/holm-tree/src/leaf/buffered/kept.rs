@@ -11,7 +11,7 @@ use super::{Buffered, Form, SLOTS};
 use crate::block_difference::BlockDifference;
 use crate::leaf::Pairs;
 use crate::pair::slots;
-use holm_medium::{Epoch, Word};
+use holm_medium::{Epoch, EpochSpan, Word};
 
 /// The bits of the first line's fingerprint words that belong to a slot.
 fn print_of(line: &[u64; 8], index: usize) -> u64 {
@@ -87,7 +87,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     }
 
     /// See [`crate::leaf::Versioned::changes_after`].
-    pub fn changed_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
+    pub fn changed_after(&self, epoch: Epoch) -> Option<EpochSpan> {
         F::Versions::after(&self.version_words(), epoch)
     }
 }

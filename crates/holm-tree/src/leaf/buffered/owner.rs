@@ -6,7 +6,7 @@
 
 use super::{Buffered, Form, Volatile};
 use crate::keys::Keys;
-use crate::leaf::{Home, ReadContext, damaged};
+use crate::leaf::{BlockByte, Home, ReadContext, damaged};
 use holm_medium::{Medium, Result, Word, WriteHandle};
 
 impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
@@ -53,8 +53,9 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         context: ReadContext<'_, Volatile<BLOCKS, F>, K>,
         overflow_numbers: &[u32],
     ) -> Result<()> {
-        let wrong =
-            |found: String, expected: &str| Err(damaged::<Self>((own, 48), "the blocks of a leaf", found, expected));
+        let wrong = |found: String, expected: &str| {
+            Err(damaged::<Self>(BlockByte { block: own, byte: 48 }, "the blocks of a leaf", found, expected))
+        };
         if self.owner() != 0 {
             return wrong(format!("block {own} behind another, and named by {overflow_numbers:?}"), "two ranks");
         }

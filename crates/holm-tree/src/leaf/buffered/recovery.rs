@@ -6,12 +6,12 @@ use super::tagged::State;
 use super::versions::Versions;
 use super::{Buffered, Form, Volatile};
 use crate::keys::Keys;
-use crate::leaf::{BlockState, ReadContext, RecoveryPoint, Versioned, WriteContext, damaged};
+use crate::leaf::{BlockByte, BlockState, ReadContext, RecoveryPoint, Versioned, WriteContext, damaged};
 use crate::pair::slots;
 use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Result, WriteHandle};
 
 /// The error for a tag that no crash with this recovery point can have left.
-pub fn beyond<L>(place: (u32, u64), what: &'static str, tag: Epoch, recovery_epoch: Epoch) -> MediumError {
+pub fn beyond<L>(place: BlockByte, what: &'static str, tag: Epoch, recovery_epoch: Epoch) -> MediumError {
     let expected = format!("at most {recovery_epoch}, for only two epochs with changes go without a record");
     damaged::<L>(place, what, tag.to_string(), expected)
 }
@@ -32,7 +32,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let State { tag, bits } = self.now();
         if tag > LAST_EPOCH {
             let expected = format!("<= {LAST_EPOCH}");
-            return Err(damaged::<Self>((own, 0), "an epoch's tag", tag.to_string(), expected));
+            return Err(damaged::<Self>(BlockByte::first_of(own), "an epoch's tag", tag.to_string(), expected));
         }
         let keyspace = self.home().keyspace;
         Ok(match (bits, self.owner()) {
@@ -44,7 +44,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
 
     fn scrub<M: Medium>(&self, own: u32, handle: &mut WriteHandle<'_, M>, recovery_epoch: Epoch) -> Result<()> {
         if let Some(tag) = self.versions.beyond(recovery_epoch) {
-            return Err(beyond::<Self>((own, 0), "an epoch's tag", tag, recovery_epoch));
+            return Err(beyond::<Self>(BlockByte::first_of(own), "an epoch's tag", tag, recovery_epoch));
         }
         // The scrub is durable before the clock restarts at the recovery point. Otherwise a word of a lost epoch would
         // become valid again when its epoch number is reused.
@@ -110,17 +110,19 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         for (place, block) in self.segments(context).filter(|(_, block)| block.now().tag == latest) {
             for index in slots(block.now().bits & !block.older(latest)) {
                 for (_, before) in self.segments(context).filter(|(other, _)| *other != place) {
-                    before.give_up_twin(context, handle, (block, index), latest);
+                    before.give_up_twin(context, handle, block, index, latest);
                 }
             }
         }
     }
 
+    /// Vacates the slot with the key of another block's slot at `index`, if an epoch before `tag` has filled it.
     fn give_up_twin<M: Medium, K: Keys>(
         &self,
         context: ReadContext<'_, Volatile<BLOCKS, F>, K>,
         handle: &mut WriteHandle<'_, M>,
-        (block, index): (&Self, usize),
+        block: &Self,
+        index: usize,
         tag: Epoch,
     ) {
         let bits = self.now().bits;

@@ -41,6 +41,21 @@ fn blocks_for(pairs: &[MovingPair]) -> usize {
 /// The blocks that give way, by number.
 type Outgoing<'a, L> = Vec<(u32, &'a L)>;
 
+/// The pairs below a separator, and the others.
+#[derive(Clone, Copy)]
+struct Halves<'a> {
+    lower: &'a [MovingPair],
+    upper: &'a [MovingPair],
+}
+
+impl<'a> Halves<'a> {
+    /// Divides pairs before the one at `middle`.
+    fn of(pairs: &'a [MovingPair], middle: usize) -> Self {
+        let (lower, upper) = pairs.split_at(middle);
+        Halves { lower, upper }
+    }
+}
+
 /// What a fresh leaf gets.
 struct Contents<'a> {
     pairs: &'a [MovingPair],
@@ -163,12 +178,12 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     fn parted<K: Keys>(
         &self,
         keys: &K,
-        (lower, upper): (&[MovingPair], &[MovingPair]),
+        halves: Halves<'_>,
         range: KeyRange<'_, K::Separator>,
         separator: &K::Separator,
     ) -> Option<[Home; 2]> {
         let homes = [self.home_of::<K>(range.low, Some(separator)), self.home_of::<K>(separator, range.high)];
-        let fit = rehead_own(keys, lower, homes[0]) && rehead_own(keys, upper, homes[1]);
+        let fit = rehead_own(keys, halves.lower, homes[0]) && rehead_own(keys, halves.upper, homes[1]);
         fit.then_some(homes)
     }
 
@@ -199,8 +214,8 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
             // The caller gave no spare blocks.
             return Split::new(own, None);
         }
-        let halves = pairs.split_at(pairs.len() / 2);
-        let separator = if many { Self::divided(keys, halves.0, halves.1) } else { None };
+        let halves = Halves::of(&pairs, pairs.len() / 2);
+        let separator = if many { Self::divided(keys, halves.lower, halves.upper) } else { None };
         if let Some(separator) = separator
             && let Some(split) = self.replace_by_two(context, &request, halves, separator)
         {
@@ -230,8 +245,8 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         // Not every order of fresh blocks sorts.
         arrange(&mut pairs, |a, b| keys.order(a.slot, b.slot));
         let below = |pair: &MovingPair| keys.compare(pair.slot, pair.skip, K::search_key(separator)).is_lt();
-        let halves = pairs.split_at(pairs.partition_point(below));
-        if halves.1.is_empty() {
+        let halves = Halves::of(&pairs, pairs.partition_point(below));
+        if halves.upper.is_empty() {
             return self.begin_after::<M, K>(handle, own, right, range, separator.clone());
         }
         match self.replace_by_two(context, &request, halves, separator.clone()) {
@@ -262,7 +277,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         &self,
         context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
         request: &SplitRequest<'_, '_, Self, K>,
-        halves: (&[MovingPair], &[MovingPair]),
+        halves: Halves<'_>,
         separator: K::Separator,
     ) -> Option<Split<K::Separator>> {
         let SplitRequest { own, fresh: [left, right], spare, range, .. } = *request;
@@ -271,15 +286,15 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let homes = self.parted(keys, halves, range, &separator)?;
         let (below, above) = spare.split_at(spare.len() / 2);
         let (lower, upper) = ([&[left], below].concat(), [&[right], above].concat());
-        if blocks_for(halves.0) > lower.len() || blocks_for(halves.1) > upper.len() {
+        if blocks_for(halves.lower) > lower.len() || blocks_for(halves.upper) > upper.len() {
             return None;
         }
         let outgoing = self.filled(own, read);
         let origin = Self::origin(&outgoing, own);
         let contents = |pairs, home| Contents { pairs, home, origin };
         let used = [
-            Self::fill_blocks(&lower, keys, handle, contents(halves.0, homes[0])),
-            Self::fill_blocks(&upper, keys, handle, contents(halves.1, homes[1])),
+            Self::fill_blocks(&lower, keys, handle, contents(halves.lower, homes[0])),
+            Self::fill_blocks(&upper, keys, handle, contents(halves.upper, homes[1])),
         ];
         Self::supersede(handle, &outgoing, &used.concat());
         Some(Split::new(left.number, Some((separator, right.number))))

@@ -1,7 +1,7 @@
 //! Three tagged words. Each has a state of a block and the epoch in which that state began: the present state, and the
 //! states at the ends of the two epochs before.
 
-use holm_medium::{Epoch, LAST_EPOCH, Medium, Word, WriteHandle};
+use holm_medium::{Epoch, EpochSpan, LAST_EPOCH, Medium, Word, WriteHandle};
 use std::hint::select_unpredictable;
 
 /// The bits of a state.
@@ -90,11 +90,12 @@ impl<'a> Tagged<'a> {
 
     /// In a copy of the words, among the states after an epoch: returns the tag of the first that names a slot, and the
     /// last tag of all. `None` if there is no state after it.
-    pub fn after(words: &[u64; 3], recovery_epoch: Epoch) -> Option<(Epoch, Epoch)> {
+    pub fn after(words: &[u64; 3], recovery_epoch: Epoch) -> Option<EpochSpan> {
         let states = || words.iter().map(|word| State::unpack(*word)).filter(|state| state.tag > recovery_epoch);
         let last = states().map(|state| state.tag).max()?;
         // A state that names no slot may belong to a block that an interrupted recovery took.
-        Some((states().filter(|state| state.bits != 0).map(|state| state.tag).min().unwrap_or(last), last))
+        let first = states().filter(|state| state.bits != 0).map(|state| state.tag).min().unwrap_or(last);
+        Some(EpochSpan { first, last })
     }
 
     /// Returns what the states at the ends of the two epochs before name, together. No tag is greater than `epoch`.

@@ -1,7 +1,7 @@
 //! Versions: which slots of a block were live at the ends of the latest epochs. A crash chooses among these states.
 
 use super::tagged::{State, Tagged};
-use holm_medium::{Epoch, Medium, Persistent, Word, WriteHandle, persistent};
+use holm_medium::{Epoch, EpochSpan, Medium, Persistent, Word, WriteHandle, persistent};
 
 /// 24 bytes with the slots that are live now, and those that were live at the ends of the two epochs before.
 pub trait Versions: Persistent {
@@ -41,7 +41,7 @@ pub trait Versions: Persistent {
     fn ended(words: &[u64; 3], epoch: Epoch) -> Option<State>;
 
     /// In a copy of the words, among the epochs after one: returns the first that a state belongs to, and the last.
-    fn after(words: &[u64; 3], epoch: Epoch) -> Option<(Epoch, Epoch)>;
+    fn after(words: &[u64; 3], epoch: Epoch) -> Option<EpochSpan>;
 }
 
 persistent! {
@@ -98,7 +98,7 @@ impl Versions for Triple {
         Tagged::ended_of(words, epoch)
     }
 
-    fn after(words: &[u64; 3], epoch: Epoch) -> Option<(Epoch, Epoch)> {
+    fn after(words: &[u64; 3], epoch: Epoch) -> Option<EpochSpan> {
         Tagged::after(words, epoch)
     }
 }
