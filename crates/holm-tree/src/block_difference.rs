@@ -34,7 +34,8 @@ impl BlockDifference {
 /// does not know one of the states. O(pairs of a block).
 pub type ReadDifference = fn(image: &Image, block: u32, epoch: Epoch, out: &mut BlockDifference) -> bool;
 
-/// Returns the reader of a design; `None` if its leaves do not tell, or if its blocks may be inner nodes.
+/// Returns the reader of a design; `None` if its leaves do not tell, or if its blocks may be inner nodes. This is the
+/// one boundary at which a feed learns so: a reader itself could not tell an inner node from a leaf.
 pub(crate) fn reader<D: Design>() -> Option<ReadDifference> {
     let in_blocks = <LevelsOf<D> as Placement<D::Upper>>::IN_BLOCKS;
     (DurabilityOf::<D>::TELLS_CHANGES && !in_blocks).then_some(read::<D>)

@@ -41,11 +41,15 @@ struct EmptyRun {
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
+    /// Whether empty leaves of this design can become one: not if one of them cannot take the others' ranges over, and
+    /// not with a lock array, where one latch may stand for several leaves of a run. A design that cannot must differ
+    /// from an attempt that fails, which is noted and tried again.
+    const COLLAPSES: bool = DurabilityOf::<D>::REMOVES_SLOTS && !LocksOf::<D>::IN_NODE;
+
     /// Makes one leaf of the run of empty leaves to which the search key's leaf belongs. The attempt does not wait, and
     /// its failure is not an error: the run is noted for later removals.
     pub(crate) fn collapse(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) {
-        // With a lock array, one latch may stand for several leaves of the run.
-        if LocksOf::<D>::IN_NODE || !DurabilityOf::<D>::REMOVES_SLOTS {
+        if !Self::COLLAPSES {
             return;
         }
         let mut turn = 0;

@@ -99,7 +99,7 @@ fn dropped() -> MediumError {
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Whether trees of this design can commit writes to several leaves. With a lock array they cannot: the order of
-    /// its latches is not that of the keys.
+    /// its latches is not that of the keys. This is the one boundary at which other designs are refused.
     const COMMITS: bool = D::CAPABILITIES.commits_leaves;
 
     /// See [`crate::Index::commit`].

@@ -37,8 +37,7 @@ impl<'a, D: Design> Reached<'a, D> {
     /// Returns the version of a leaf below the leaf parent.
     #[inline]
     pub(crate) fn leaf_version(&self, leaf: u32, version: Version) -> LeafVersion {
-        let leaf_parent = if LocksOf::<D>::IN_NODE { self.number } else { 0 };
-        LeafVersion { leaf, leaf_parent, version }
+        LeafVersion { leaf, leaf_parent: LocksOf::<D>::node_of_latch(self.number), version }
     }
 
     /// Returns the leaf `places` beside the one reached, if the same leaf parent has it. A hint: no latch validates it.

@@ -73,6 +73,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             // A bound at or beyond the end of the leaf's range excludes none of its keys, and heads do not compare with
             // it.
             let high = range.high.filter(|high| leaf.edge.as_ref().is_none_or(|edge| *high < edge));
+            // The compiler decides: a design without this must not have its leaf latched and preserved for nothing.
             if DurabilityOf::<D>::REMOVES_SLOTS {
                 match self.remove_in_leaf(root, guard, leaf, KeyRange { low: &low, high }, removed) {
                     Left::Enough => {}

@@ -1,6 +1,6 @@
 //! Batches: writes that take effect together. A batch is a commit that depends on nothing it has read.
 
-use crate::commit::{self, MAX_COMMIT, Unconditional, WRITE_BYTES, Write};
+use crate::commit::{self, Unconditional, WRITE_BYTES, Write};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::expiry::Deadline;
@@ -248,9 +248,7 @@ impl Batch {
         if let Some(error) = self.refused {
             return Err(error);
         }
-        if self.bytes > MAX_COMMIT {
-            return Err(Error::TooLarge { what: "a batch", found: self.bytes, limit: MAX_COMMIT });
-        }
+        commit::check_size("a batch", self.bytes)?;
         // Stable, so of several writes to one key the last added comes last; it is the one that counts.
         let mut operations: Vec<_> = self.operations.iter().collect();
         operations.sort_by(|one, other| one.place().cmp(&other.place()));

@@ -16,7 +16,15 @@ use holm_medium::{Epoch, Guard, MediumError};
 use holm_tree::{CommitObserver, LeafVersion, TreeWrite};
 
 /// The most bytes of one commit. It must fit one epoch record, together with all other writes of that epoch.
-pub(crate) const MAX_COMMIT: u64 = 64 << 20;
+const MAX_COMMIT: u64 = 64 << 20;
+
+/// Checks the bytes of a commit.
+///
+/// # Errors
+/// `TooLarge` if they exceed [`MAX_COMMIT`]. `what` names the batch or transaction.
+pub(crate) fn check_size(what: &'static str, bytes: u64) -> Result<()> {
+    if bytes > MAX_COMMIT { Err(Error::TooLarge { what, found: bytes, limit: MAX_COMMIT }) } else { Ok(()) }
+}
 
 /// The bytes that a write counts beside its key and value: a million removals may dirty a million leaves.
 pub(crate) const WRITE_BYTES: u64 = 64;

@@ -38,11 +38,28 @@ pub(crate) const DEADLINE_BYTES: usize = 8;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Expiry {
     /// The key stays until it is removed.
     Never,
     /// The key is absent from this time on.
     At(SystemTime),
+}
+
+impl Expiry {
+    /// Returns the time from which the key is absent; `None` if it stays.
+    ///
+    /// ```
+    /// use holm::Expiry;
+    /// let now = std::time::SystemTime::now();
+    /// assert_eq!((Expiry::At(now).time(), Expiry::Never.time()), (Some(now), None));
+    /// ```
+    pub fn time(self) -> Option<SystemTime> {
+        match self {
+            Expiry::Never => None,
+            Expiry::At(time) => Some(time),
+        }
+    }
 }
 
 /// When a record expires, in milliseconds since 1970; 0 means never.

@@ -329,6 +329,7 @@ pub(crate) fn take(
     cursor: &mut LeafCursor<Records>,
     copied: &mut CopiedPairs,
 ) -> Result<Remainder> {
+    // Without a bound: see the head of `read.rs`.
     loop {
         let target: SeekTarget<'_, Records> = match bounds.high {
             _ if bounds.direction == Direction::Forward => SeekTarget::Holding(SearchKey::new(bounds.low)),

@@ -1,4 +1,9 @@
 //! Optimistic reads: copy first, then validate the copy.
+//!
+//! **Reads are lock-free.** A copy that does not validate is tried again, in loops without a bound. Each retry is proof
+//! that a writer has latched the leaf since it was read, and an operation latches a leaf a bounded number of times. So
+//! a reader goes on only while writers complete operations on this very leaf, and no two readers make each other retry.
+//! A keyspace that is dropped ends the loop with an error, before its leaves belong to others.
 
 use crate::durability::Durability;
 use crate::error::{Error, Result};
@@ -71,6 +76,7 @@ impl Store {
         let search_key = SearchKey::new(key);
         let image = self.storage.image();
         let view = tree.view(&self.wall_clock);
+        // Without a bound: see the head of this file.
         loop {
             let lookup = self.index.get(&tree.root, search_key);
             let Some(payload) = lookup.payload else {

@@ -85,6 +85,7 @@ impl<'a> Pass<'a> {
 
     fn sweep(&mut self, tree: &KeyspaceTree, pace: &mut impl FnMut(u64) -> ControlFlow<()>) -> Result<ControlFlow<()>> {
         let (mut low, mut cursor, mut keys) = (Vec::new(), LeafCursor::default(), Vec::new());
+        // Ends: `low` rises with each leaf, and `pace` is asked after each.
         loop {
             let read = self.store.expired_of_leaf(tree, &low, self.by, &mut cursor, &mut keys)?;
             self.read += read;
@@ -120,6 +121,7 @@ impl Store {
         cursor: &mut LeafCursor<Records>,
         keys: &mut Vec<Vec<u8>>,
     ) -> Result<u64> {
+        // Without a bound: see the head of `read.rs`.
         loop {
             let target: SeekTarget<'_, Records> = SeekTarget::Holding(SearchKey::new(low));
             self.index.copy_leaf(&tree.root, target, 0, cursor);

@@ -56,6 +56,7 @@ struct Outermost {
 impl Store {
     /// Reads a key's value for an update or a transaction. Waits for no durability: these wait themselves.
     pub(crate) fn before(&self, tree: &KeyspaceTree, key: SearchKey<'_>, view: ReadView) -> Result<Before> {
+        // Without a bound: see the head of `read.rs`.
         loop {
             let lookup = self.index.get(&tree.root, key);
             let image = self.storage.image();

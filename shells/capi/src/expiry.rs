@@ -53,13 +53,8 @@ pub(crate) fn time(time_ms: u64) -> Result<SystemTime, Refusal> {
 
 /// Returns milliseconds since 1970, at least those that were given; 0 stands for never.
 pub(crate) fn millis(expiry: Expiry) -> u64 {
-    match expiry {
-        Expiry::Never => 0,
-        Expiry::At(time) => {
-            let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-            since.as_millis().try_into().unwrap_or(u64::MAX).max(1)
-        }
-    }
+    let since = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    expiry.time().map_or(0, |time| since(time).as_millis().try_into().unwrap_or(u64::MAX).max(1))
 }
 
 #[unsafe(no_mangle)]

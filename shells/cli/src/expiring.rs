@@ -62,13 +62,8 @@ pub(crate) fn write<W: Write>(
 
 /// Returns when a key expires, in milliseconds since 1970; `None` if it never does.
 pub(crate) fn millis(expiry: Expiry) -> Option<u64> {
-    match expiry {
-        Expiry::Never => None,
-        Expiry::At(time) => {
-            let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-            Some(since.as_millis().try_into().unwrap_or(u64::MAX))
-        }
-    }
+    let since = expiry.time()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Some(since.as_millis().try_into().unwrap_or(u64::MAX))
 }
 
 /// Returns a time as RFC 3339 says, in UTC: `2026-01-31T12:00:00.000Z`.

@@ -6,7 +6,7 @@ use super::steps::Draw;
 use super::world::{DESIGNS, World, options, time};
 use holm::{Database, Expiry};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a keyspace is found to have.
 struct Found {
@@ -19,9 +19,10 @@ impl Found {
     fn of(db: &Database, name: &str, now: u64) -> Found {
         let space = db.existing_keyspace(name).expect("sound").expect("it exists");
         let expires = space.options() == options(true);
-        let deadline = |key: &[u8]| match expires.then(|| space.expiry(key).expect("sound").expect("present")) {
-            None | Some(Expiry::Never) => super::maps::NEVER,
-            Some(Expiry::At(at)) => at.duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64,
+        let millis = |at: SystemTime| at.duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64;
+        let deadline = |key: &[u8]| {
+            let expiry = expires.then(|| space.expiry(key).expect("sound").expect("present"));
+            expiry.and_then(Expiry::time).map_or(super::maps::NEVER, millis)
         };
         let pairs = space.iter().map(|pair| pair.expect("sound"));
         let alive = pairs.map(|(key, value)| (key.to_vec(), (value.to_vec(), deadline(&key)))).collect();

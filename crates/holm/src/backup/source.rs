@@ -79,6 +79,7 @@ impl Source {
         // A design without epochs cannot say when a leaf last changed.
         let stamped = self.store().persistence == Persistence::PerEpoch;
         let mut low = Vec::new();
+        // Ends: `low` rises with each copy, or `Continuation::after` returns an error.
         loop {
             // Expired pairs are among them, and values have their deadlines: the copy is to be what its base is.
             let (direction, view) = (Direction::Forward, ReadView::Stored);
@@ -104,6 +105,7 @@ impl Source {
         cursor: &mut LeafCursor<Records>,
         stream: &mut StreamWriter<'_>,
     ) -> Result<bool> {
+        // Without a bound: see the head of `read.rs`. A snapshot that has ended ends it too.
         loop {
             self.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), 0, cursor);
             if cursor.stamp > base {

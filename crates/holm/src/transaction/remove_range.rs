@@ -1,8 +1,8 @@
 //! The removal of a range within a transaction.
 
 use super::Transaction;
-use crate::commit::{MAX_COMMIT, WRITE_BYTES};
-use crate::error::{Error, Result};
+use crate::commit::{WRITE_BYTES, check_size};
+use crate::error::Result;
 use crate::keyspace::Keyspace;
 use std::ops::RangeBounds;
 
@@ -16,7 +16,7 @@ impl Transaction {
     /// [`Keyspace::remove_range`] is far faster, has no limit, and is not atomic.
     ///
     /// # Errors
-    /// As [`Transaction::range`] and [`Transaction::insert`]. After [`TooLarge`](Error::TooLarge) the transaction has
+    /// As [`Transaction::range`] and [`Transaction::insert`]. After [`TooLarge`](crate::Error::TooLarge) the transaction has
     /// the writes that it had before.
     ///
     /// ```
@@ -40,9 +40,7 @@ impl Transaction {
             let (key, _) = pair?;
             bytes += key.len() as u64 + WRITE_BYTES;
             // What else the transaction writes only adds to this.
-            if bytes > MAX_COMMIT {
-                return Err(Error::TooLarge { what: "a transaction", found: bytes, limit: MAX_COMMIT });
-            }
+            check_size("a transaction", bytes)?;
             keys.push(key);
         }
         let tree = self.tree(from)?;

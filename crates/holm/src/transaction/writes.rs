@@ -1,8 +1,8 @@
 //! What a transaction is going to write: the last write of each key, in the order of commits.
 
-use crate::commit::{MAX_COMMIT, WRITE_BYTES, Write};
+use crate::commit::{WRITE_BYTES, Write, check_size};
 use crate::direction::Direction;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expiry::{Deadline, ReadView};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
@@ -69,9 +69,7 @@ impl Writes {
         let replaced = before.map_or(0, |own| bytes_of(key, own.value()));
         let read = read.or_else(|| before?.read);
         let bytes = self.bytes - replaced + bytes_of(key, value.map(|(value, _)| value));
-        if bytes > MAX_COMMIT {
-            return Err(Error::TooLarge { what: "a transaction", found: bytes, limit: MAX_COMMIT });
-        }
+        check_size("a transaction", bytes)?;
         self.bytes = bytes;
         let number = tree.root.keyspace();
         let new = || KeyspaceWrites { tree: tree.clone(), by_key: BTreeMap::new() };
@@ -89,9 +87,7 @@ impl Writes {
         let less: u64 = keys.iter().map(replaced).sum();
         let more: u64 = keys.iter().map(|key| bytes_of(key, None)).sum();
         let bytes = self.bytes - less + more;
-        if bytes > MAX_COMMIT {
-            return Err(Error::TooLarge { what: "a transaction", found: bytes, limit: MAX_COMMIT });
-        }
+        check_size("a transaction", bytes)?;
         keys.iter().try_for_each(|key| self.set(tree, key, None, None))
     }
 

@@ -9,7 +9,7 @@ use holm::{Database, Durability, Expiry, Keyspace, KeyspaceOptions, Snapshot, Sw
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// Each value with its deadline in milliseconds; `u64::MAX` means never.
@@ -254,10 +254,8 @@ impl Model {
             space.iter().map(|pair| pair.expect("sound")).map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
         self.map.retain(|key, _| !written.contains(key));
         for (key, value) in pairs.into_iter().filter(|(key, _)| written.contains(key)) {
-            let deadline = match space.expiry(&key).expect("sound").expect("it was there") {
-                Expiry::Never => NEVER,
-                Expiry::At(at) => at.duration_since(time(0)).expect("after 1970").as_millis() as u64,
-            };
+            let millis = |at: SystemTime| at.duration_since(time(0)).expect("after 1970").as_millis() as u64;
+            let deadline = space.expiry(&key).expect("sound").expect("it was there").time().map_or(NEVER, millis);
             assert!(deadline > now, "{key:?} is over");
             self.map.insert(key, (value, deadline));
         }
