@@ -123,6 +123,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     ) -> Option<(u32, Vec<u32>)> {
         let node = path.leaf_parent.node;
         let node_held = node.latch().try_lock(path.leaf_parent.version)?;
+        debug_assert!(run.positions.start() < run.positions.end(), "one leaf is no run");
+        debug_assert!(*run.positions.end() <= node.len(), "the latch is held at the path's version");
         let mut leaves = Vec::with_capacity(run.positions.clone().count());
         let mut pairs = Pairs::default();
         let latched = run.positions.clone().all(|position| match self.take_at(path, position) {
@@ -144,6 +146,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             node_held.unlock_unchanged();
             return None;
         };
+        debug_assert!(
+            leaves.iter().any(|leaf| leaf.number == stays) || fresh.is_some_and(|fresh| fresh.number == stays),
+            "the leaf that stays is one of the run, or the fresh one"
+        );
         node.set_child(&mut handle, *run.positions.start(), stays);
         for position in run.positions.clone().rev().skip(1) {
             self.inner.long_separators.forget(node.entry(position).long);

@@ -105,6 +105,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// See [`crate::Index::commit`].
     pub(crate) fn commit_writes(&self, guard: &mut Guard<'_>, request: CommitRequest<'_, '_, K>) -> Result<Committed> {
         let CommitRequest { reads, writes, observer } = request;
+        debug_assert!(writes.is_sorted_by(|one, next| Self::precedes(one, next)), "writes ascend by tree and key");
         let mut reads = Cow::Borrowed(reads);
         if !Self::COMMITS {
             return Err(MediumError::Unsupported { what: "a commit of several leaves by this leaf design" });
@@ -136,6 +137,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 }
                 continue;
             }
+            debug_assert!(
+                groups.iter().flat_map(|group| group.writes.clone()).eq(0..writes.len()),
+                "each write has one latched leaf"
+            );
             // The commit takes effect here. What follows does not fail.
             return self.apply(guard, groups, writes, observer).map(Committed::Done);
         }
@@ -145,6 +150,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             "too full however often it is split",
             "room for a commit",
         ))
+    }
+
+    /// Returns whether a commit takes one write before another. Writes to one tree name one root.
+    fn precedes(one: &TreeWrite<'_, K>, next: &TreeWrite<'_, K>) -> bool {
+        if std::ptr::eq(one.root, next.root) {
+            K::is_below(one.search_key, &K::to_separator(next.search_key))
+        } else {
+            one.root.keyspace() < next.root.keyspace()
+        }
     }
 
     /// Latches the leaves of all writes, in their order.
@@ -316,6 +330,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 sparse.push(range.start);
             }
         }
+        debug_assert!(replaced.len() <= writes.len(), "a write replaces one payload at most");
         observer.after_stores(guard);
         groups.into_iter().for_each(|group| drop::<LatchGuard<'_>>(group.latched.held));
         for block in detached {

@@ -80,6 +80,14 @@ impl<K: Keys> Clone for Range<K> {
     }
 }
 
+impl<K: Keys> Range<K> {
+    /// Returns whether a search key lies in the range.
+    pub fn holds(&self, search_key: K::SearchKey<'_>) -> bool {
+        self.low.as_ref().is_none_or(|low| !K::is_below(search_key, low))
+            && self.high.as_ref().is_none_or(|high| K::is_below(search_key, high))
+    }
+}
+
 /// What the one writer of a node has; it holds the node's latch, or is alone.
 pub struct NodeContext<'a, 'h, M: Medium> {
     /// The handle for stores to durable nodes.

@@ -198,12 +198,18 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let Some(leaf_parent_guard) = leaf_parent.latch().try_lock(path.leaf_parent.version) else {
             return Attempt::Missed;
         };
+        debug_assert!(
+            position < leaf_parent.len(),
+            "the latch is held at the path's version, so the neighbour is there"
+        );
         let Some(two) = self.latch_two(path, position) else {
             leaf_parent_guard.unlock_unchanged();
             return Attempt::Missed;
         };
         let (low, high) =
             self.inner.range_of_two::<_, K>(leaf_parent, &path.ranges[path.uppers.len()], position, search_key);
+        debug_assert!(high.as_ref().is_none_or(|high| low < *high), "the two have a range");
+        debug_assert!(two.left.number != two.right.number, "neighbours are two leaves");
         let range = KeyRange { low: &low, high: high.as_ref() };
         let mut handle = self.writer.begin_write(guard);
         // The label is validated while the latches are held. So every change of either leaf has this label or an
@@ -258,7 +264,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             MergedInto::Neither => None,
             MergedInto::Left => Some((own, vec![right.number])),
             MergedInto::Right => Some((right.number, vec![own])),
-            MergedInto::Fresh => fresh.map(|fresh| (fresh.number, vec![own, right.number])),
+            MergedInto::Fresh => {
+                debug_assert!(fresh.is_some(), "the leaves have moved into a block that does not exist");
+                fresh.map(|fresh| (fresh.number, vec![own, right.number]))
+            }
         }
     }
 }

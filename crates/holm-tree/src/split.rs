@@ -260,6 +260,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             }
         };
         let low = path.leaf.low.clone().unwrap_or_default();
+        debug_assert!(path.leaf.holds(search_key), "the path leads to the leaf of the key");
+        debug_assert_eq!(fresh_blocks.len(), 2 + OverflowOf::<D>::SPARE, "as many as the design may use");
         let spare: Vec<_> = fresh_blocks[2..].iter().map(FreshBlock::leaf_ref).collect();
         let pending = point.pending();
         if pending.is_some() {
@@ -280,6 +282,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             SplitPoint::Middle(_) => latched.leaf.split(&mut context, request),
             SplitPoint::At(separator) => DurabilityOf::<D>::split_at(latched.leaf, &mut context, request, separator),
         };
+        let is_ours = |number: u32| number == latched.number || fresh_blocks.iter().any(|it| it.number == number);
+        debug_assert!(split.leaves().all(is_ours), "a split names its own leaf and fresh blocks alone");
+        debug_assert!(split.right.as_ref().is_none_or(|(_, right)| *right != split.left), "two halves are two leaves");
+        debug_assert!(!split.put || pending.is_some(), "only a pair that was given is put");
         self.enter_split(&mut handle, &path, latched.number, &split, search_key);
         let is_used = |number: u32| split.leaves().any(|leaf| self.blocks_of(leaf).any(|block| block == number));
         let leaves = versions_after(&latched, &split, &fresh_blocks);

@@ -317,6 +317,15 @@ fn a_commit_writes_to_several_trees() {
     assert!(tree.tree_set.commit(&mut guard, request).is_ok());
 }
 
+/// The caller's order is the order of latches. Two commits in different orders would wait for each other.
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "writes ascend by tree and key")]
+fn writes_out_of_order_are_caught() {
+    let tree = Tree::<designs::buffered>::new();
+    tree.commit(&[], &[(2, Some(2)), (1, Some(1))]);
+}
+
 /// Threads move amounts between accounts in many leaves, and another one adds them up: from leaves that validate
 /// together, and from snapshots.
 #[test]
