@@ -6,6 +6,7 @@
 
 mod dropped;
 mod entry;
+mod number;
 
 use crate::error::{Error, Result};
 use crate::expiry::{Millis, StoredValue, ValueFormat};
@@ -19,15 +20,13 @@ use dropped::DroppedTrees;
 use entry::Entry;
 use holm_medium::Epoch;
 use holm_tree::TreeRoot;
+pub(crate) use number::CATALOG;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The keyspace that every database has.
 pub(crate) const DEFAULT: &str = "default";
-
-/// The keyspace number of the catalog's own tree.
-pub(crate) const CATALOG: u32 = 0;
 
 /// A number has 24 bits of a leaf's home word.
 const MOST_KEYSPACES: u32 = 1 << 24;

@@ -2,11 +2,11 @@
 //! order.
 
 use crate::direction::Direction;
-use crate::engine::LeafSource;
 use crate::error::Result;
 use crate::expiry::{DEADLINE_BYTES, Deadline, Millis, ReadView};
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
+use crate::leaf_source::LeafSource;
 use crate::record;
 use crate::slice::Slice;
 use holm_tree::{Keys, LeafCursor, Slot};

@@ -7,6 +7,7 @@ use crate::feed::Subscribers;
 use crate::intent::IntentSlots;
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
+pub(crate) use crate::leaf_source::LeafSource;
 use crate::mark::CommittedMarks;
 use crate::recovery::Recovery;
 use crate::snapshot::{RecentSnapshot, Snapshot};
@@ -173,41 +174,6 @@ impl Reader {
             Reader::Snapshot(snapshot) => snapshot.check_not_ended(),
             Reader::Writable(_) | Reader::ReadOnly(_) => Ok(()),
         }
-    }
-}
-
-/// Where a scan copies leaves from.
-pub(crate) trait LeafSource {
-    /// The store that has them.
-    fn store(&self) -> &Store;
-    /// As [`Index::copy_leaf`](holm_tree::Index::copy_leaf).
-    fn copy_leaf(
-        &self,
-        root: &TreeRoot,
-        target: SeekTarget<'_, Records>,
-        wanted: usize,
-        cursor: &mut LeafCursor<Records>,
-    );
-    /// Refuses a keyspace whose leaves may belong to another one by now. Called after what was read is copied.
-    #[inline]
-    fn check(&self, tree: &KeyspaceTree) -> Result<()> {
-        tree.check_not_dropped()
-    }
-}
-
-impl LeafSource for Store {
-    fn store(&self) -> &Store {
-        self
-    }
-
-    fn copy_leaf(
-        &self,
-        root: &TreeRoot,
-        target: SeekTarget<'_, Records>,
-        wanted: usize,
-        cursor: &mut LeafCursor<Records>,
-    ) {
-        self.index.copy_leaf(root, target, wanted, cursor);
     }
 }
 

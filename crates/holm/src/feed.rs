@@ -11,6 +11,7 @@ mod key_table;
 mod names;
 mod observer;
 mod queue;
+mod stats;
 mod subscribers;
 
 use crate::database::Database;
@@ -21,6 +22,7 @@ pub use changes::{Change, Changes};
 pub(crate) use names::{NamedKeyspace, Names};
 pub(crate) use observer::FeedObserver;
 use queue::Queue;
+pub use stats::FeedStats;
 use std::sync::Arc;
 use std::time::Duration;
 pub(crate) use subscribers::Subscribers;

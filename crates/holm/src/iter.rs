@@ -7,11 +7,12 @@
 use crate::continuation::Continuation;
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
 use crate::direction::Direction;
-use crate::engine::{LeafSource, Reader};
+use crate::engine::Reader;
 use crate::error::Result;
 use crate::expiry::ReadView;
 use crate::keys::{Records, SearchKey, beyond};
 use crate::keyspace_tree::KeyspaceTree;
+use crate::leaf_source::LeafSource;
 use crate::slice::{Slice, show};
 use holm_tree::{LeafCursor, SeekTarget};
 use std::cell::Cell;

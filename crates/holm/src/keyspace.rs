@@ -2,23 +2,18 @@
 
 use crate::engine::{Engine, Reader};
 use crate::error::{Error, Result};
-use crate::expiry::{Deadline, StoredValue, ValueFormat};
+use crate::expiry::{Deadline, ValueFormat};
 use crate::iter::Iter;
 use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::record;
+use crate::record_buffer::write_record;
 use crate::slice::Slice;
 use crate::store::WritableStore;
 use crate::{MAX_KEY, MAX_VALUE};
-use std::cell::RefCell;
 use std::ops::RangeBounds;
 use std::sync::Arc;
-
-thread_local! {
-    /// The buffer in which a thread encodes records before it writes them to the storage.
-    static BUFFER: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
-}
 
 /// A named, ordered map of a database: [`Database::keyspace`](crate::Database::keyspace).
 ///
@@ -59,25 +54,6 @@ pub(crate) fn limit(key: &[u8], value: &[u8]) -> Result<()> {
         return Err(Error::TooLarge { what: "a value", found: value.len() as u64, limit: MAX_VALUE as u64 });
     }
     Ok(())
-}
-
-/// Writes a record that no leaf leads to yet, and returns its payload.
-#[inline]
-pub(crate) fn write_record(operation: &Operation<'_>, key: &[u8], value: StoredValue<'_>) -> Result<u64> {
-    with_buffer(|buffer| operation.write_record(key, value, buffer))
-}
-
-/// Lends the thread's buffer for encoded records.
-#[inline]
-pub(crate) fn with_buffer<T>(encode: impl FnOnce(&mut Vec<u64>) -> T) -> T {
-    BUFFER.with_borrow_mut(|buffer| {
-        let done = encode(buffer);
-        if buffer.capacity() > 1 << 17 {
-            // One large value must not leave every thread with a large buffer for ever.
-            *buffer = Vec::new();
-        }
-        done
-    })
 }
 
 impl Keyspace {

@@ -27,6 +27,7 @@
 //! an [`Engine`] exists only once every step is done. A new step of opening is one function of one state. If a step
 //! fails, its state is dropped: files are unlocked, and no state marks the database as closed.
 
+mod kinds;
 mod named;
 mod opened;
 mod read_only;

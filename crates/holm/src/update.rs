@@ -7,10 +7,11 @@
 use crate::error::Result;
 use crate::expiry::{Deadline, ReadView};
 use crate::keys::{Records, SearchKey};
-use crate::keyspace::{limit, write_record};
+use crate::keyspace::limit;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::record::{self, NoRecord};
+use crate::record_buffer::write_record;
 use crate::slice::Slice;
 use crate::store::{Store, WritableStore};
 use holm_medium::Epoch;

@@ -1,7 +1,7 @@
 //! The open feeds of a database.
 
 use super::queue::{End, Queue};
-use crate::stats::FeedStats;
+use super::stats::FeedStats;
 use holm_medium::Epoch;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

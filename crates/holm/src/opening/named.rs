@@ -1,6 +1,6 @@
 //! The last steps of opening for writing: complete commits, threads, and a tidy catalog.
 
-use super::rebuilt::{Files, OverMedium, ToWrite};
+use super::kinds::{Files, OverMedium, ToWrite};
 use crate::backup;
 use crate::catalog::Catalog;
 use crate::engine::{Engine, Session};

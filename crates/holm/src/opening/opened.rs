@@ -1,7 +1,8 @@
 //! The second step of opening for writing: trees from the leaves in the files.
 
-use super::rebuilt::{Files, Rebuilt};
-use super::request::Request;
+use super::kinds::Files;
+use super::rebuilt::Rebuilt;
+use super::request::{Request, geometry_of, options_of};
 use crate::error::{Error, Result};
 use crate::keys::Records;
 use crate::store::{Damage, WritableStore};
@@ -39,8 +40,19 @@ impl LostWrites {
     }
 }
 
+impl<'a> Request<'a> {
+    /// Opens the files, or creates them, and restores from the log what it must.
+    pub(super) fn open(&self) -> Result<Opened<'_, 'a>> {
+        let Request { path, builder, design } = self;
+        let geometry = geometry_of(design);
+        let opened = holm_medium::open(builder.vfs.clone(), path, &geometry, &options_of(builder, design.agrees));
+        let opened = opened.map_err(|error| self.explain(error))?;
+        Opened::new(self, design, opened)
+    }
+}
+
 impl<'a, 'b> Opened<'a, 'b> {
-    pub(super) fn new(
+    fn new(
         request: &'a Request<'b>,
         design: &Entry<Journaled, Records>,
         mut opened: holm_medium::Opened,

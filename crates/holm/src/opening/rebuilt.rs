@@ -1,5 +1,6 @@
 //! The middle steps of opening: a clock for the changes that opening itself makes, and the names of the trees.
 
+use super::kinds::{Files, OverMedium, ToWrite};
 use super::named::Named;
 use crate::catalog::{Catalog, DamagedName};
 use crate::designs;
@@ -9,17 +10,11 @@ use crate::keys::Records;
 use crate::options::Builder;
 use crate::recovery::Recovery;
 use crate::store::{Damage, WritableStore};
-use holm_medium::{Epoch, Journaled, Medium, OpenedState, Storage, Writer};
+use holm_medium::{Epoch, Medium, Writer};
 use holm_tree::leaf::RecoveryPoint;
 use holm_tree::{Entry, TreeRoot};
 use std::path::Path;
 use std::sync::Arc;
-
-/// The open files of a database, without threads.
-pub(super) struct Files {
-    pub(super) storage: Arc<Storage<Journaled>>,
-    pub(super) state: OpenedState,
-}
 
 /// A database whose trees and free space are there, and whose batches may be half applied.
 pub(super) struct Rebuilt<'a> {
@@ -43,19 +38,6 @@ pub(super) struct Unnamed<S> {
     recovery: Recovery,
     kind: S,
 }
-
-/// For writing: the files, and what is left of batches.
-pub(super) struct ToWrite<'a> {
-    pub(super) path: &'a Path,
-    pub(super) builder: &'a Builder,
-    pub(super) files: Files,
-    pub(super) pending: Vec<intent::Pending>,
-    /// The epoch of the changes that opening makes.
-    pub(super) epoch: Epoch,
-}
-
-/// Over a medium without files.
-pub(super) struct OverMedium;
 
 impl<'a> Rebuilt<'a> {
     /// Reads the intents of the commits in which the process died, and starts the clock in the epoch of the changes

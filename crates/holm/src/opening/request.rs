@@ -1,6 +1,5 @@
 //! The first step of opening: checked options, and the files.
 
-use super::opened::Opened;
 use super::read_only::ClosedFiles;
 use crate::backup;
 use crate::designs;
@@ -28,7 +27,7 @@ const DEFAULT_CAPACITY: u64 = 1 << 40;
 pub(super) struct Request<'a> {
     pub(super) path: &'a Path,
     pub(super) builder: &'a Builder,
-    design: Entry<Journaled, Records>,
+    pub(super) design: Entry<Journaled, Records>,
 }
 
 impl<'a> Request<'a> {
@@ -44,15 +43,6 @@ impl<'a> Request<'a> {
             return Err(Error::Unsupported { what });
         }
         Ok(Request { path, builder, design })
-    }
-
-    /// Opens the files, or creates them, and restores from the log what it must.
-    pub(super) fn open(&self) -> Result<Opened<'_, 'a>> {
-        let Request { path, builder, design } = self;
-        let geometry = geometry_of(design);
-        let opened = holm_medium::open(builder.vfs.clone(), path, &geometry, &options_of(builder, design.agrees));
-        let opened = opened.map_err(|error| self.explain(error))?;
-        Opened::new(self, design, opened)
     }
 
     /// Converts an error of opening.
@@ -93,12 +83,12 @@ pub(super) fn open_read_only(path: &Path, builder: &Builder) -> Result<ClosedFil
 }
 
 /// The geometry that the superblock has for this design.
-fn geometry_of(design: &Entry<Journaled, Records>) -> Geometry {
+pub(super) fn geometry_of(design: &Entry<Journaled, Records>) -> Geometry {
     Geometry { leaf_block: design.block_bytes, design: design.name.into(), keys: KEYS_RECORDS }
 }
 
 /// Translates a builder's options for the files and the log.
-fn options_of(builder: &Builder, agrees: Agrees) -> JournaledOptions {
+pub(super) fn options_of(builder: &Builder, agrees: Agrees) -> JournaledOptions {
     // Leaves need about a sixth of the space of small records, and an eighth of the space of tiny ones. At the default
     // capacity that is 2^31 blocks, which is every block number.
     let capacity = builder.capacity.unwrap_or(DEFAULT_CAPACITY);
