@@ -20,8 +20,8 @@ pub trait Locks: Default + Send + Sync + 'static {
     fn own(own: &Self::Own) -> Option<&Latch>;
     /// Returns the latch of the leaf `number`, a child of this node.
     fn of<'a>(&'a self, own: &'a Self::Own, number: u32) -> &'a Latch;
-    /// Returns what a leaf's version keeps of the node above, to find the latch again: the number of a node that has the
-    /// latches, and zero where the leaf has its own.
+    /// Returns what a leaf's version keeps of the node above, to find the latch again: the number of a node that has
+    /// the latches, and zero where the leaf has its own.
     #[inline(always)]
     fn node_of_latch(node: u32) -> u32 {
         if Self::IN_NODE { node } else { 0 }

@@ -116,6 +116,15 @@ fn versions_after<D: Design, S>(
     Some((version_of(latched.number, latched.held.version()), after?))
 }
 
+/// In debug builds, asserts what a design must answer whatever its leaf holds.
+#[inline]
+fn assert_answer<D: Design, S>(split: &Split<S>, own: u32, fresh: &[FreshBlock<'_, D>], pending: Option<u64>) {
+    let is_ours = |number: u32| number == own || fresh.iter().any(|fresh_block| fresh_block.number == number);
+    debug_assert!(split.leaves().all(is_ours), "a split names its own leaf and fresh blocks alone");
+    debug_assert!(split.right.as_ref().is_none_or(|(_, right)| *right != split.left), "two halves are two leaves");
+    debug_assert!(!split.put || pending.is_some(), "only a pair that was given is put");
+}
+
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Makes room in the search key's leaf, unless it has room by now. Returns whether the pair has been put.
     pub(crate) fn make_room(
@@ -282,10 +291,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             SplitPoint::Middle(_) => latched.leaf.split(&mut context, request),
             SplitPoint::At(separator) => DurabilityOf::<D>::split_at(latched.leaf, &mut context, request, separator),
         };
-        let is_ours = |number: u32| number == latched.number || fresh_blocks.iter().any(|it| it.number == number);
-        debug_assert!(split.leaves().all(is_ours), "a split names its own leaf and fresh blocks alone");
-        debug_assert!(split.right.as_ref().is_none_or(|(_, right)| *right != split.left), "two halves are two leaves");
-        debug_assert!(!split.put || pending.is_some(), "only a pair that was given is put");
+        assert_answer(&split, latched.number, &fresh_blocks, pending);
         self.enter_split(&mut handle, &path, latched.number, &split, search_key);
         let is_used = |number: u32| split.leaves().any(|leaf| self.blocks_of(leaf).any(|block| block == number));
         let leaves = versions_after(&latched, &split, &fresh_blocks);

@@ -21,8 +21,8 @@ impl Builder {
     /// - [`ReadOnly`](crate::Error::ReadOnly), [`NoSpace`](crate::Error::NoSpace), [`Io`](crate::Error::Io): the
     ///   operating system refused a call.
     /// - [`Invalid`](crate::Error::Invalid): there is no design of that name.
-    /// - [`Unsupported`](crate::Error::Unsupported): the design needs [`ImageMode::Private`](crate::ImageMode::Private) or whole keys in its
-    ///   slots.
+    /// - [`Unsupported`](crate::Error::Unsupported): the design needs whole keys in its slots, or
+    ///   [`ImageMode::Private`](crate::ImageMode::Private).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
