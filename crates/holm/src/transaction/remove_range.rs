@@ -16,8 +16,8 @@ impl Transaction {
     /// [`Keyspace::remove_range`] is far faster, has no limit, and is not atomic.
     ///
     /// # Errors
-    /// As [`Transaction::range`] and [`Transaction::insert`]. After [`TooLarge`](crate::Error::TooLarge) the transaction
-    /// has the writes that it had before.
+    /// As [`Transaction::range`] and [`Transaction::insert`]. After [`TooLarge`](crate::Error::TooLarge) the
+    /// transaction has the writes that it had before.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
