@@ -11,7 +11,7 @@ use holm_medium::vfs::{RealFs, Vfs};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Options to open a database with: [`Database::builder`].
+/// Options to open a database with: [`Database::builder`](crate::Database::builder).
 ///
 /// Every open may choose other options; only the design is fixed at creation.
 ///
