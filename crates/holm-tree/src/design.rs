@@ -4,7 +4,7 @@ use crate::descriptor::LeafDescriptor;
 use crate::index::Index;
 use crate::inner::{Inner, Placement};
 use crate::keys::Keys;
-use crate::leaf::{Capabilities, Durability as _, Leaf, Merge, Prefetch};
+use crate::leaf::{Capabilities, Durability as _, Leaf, Merge, Prefetch, ReadBlock};
 use crate::levels::Levels;
 use crate::locks::Locks;
 use crate::tree_set::{DurabilityOf, TreeSet};
@@ -59,6 +59,8 @@ pub struct Entry<M: Medium, K: Keys> {
     pub block_bytes: u32,
     /// Compares a block with what the log has of it: see [`Versioned::agrees`](crate::leaf::Versioned::agrees).
     pub agrees: Agrees,
+    /// Reads a block from a copy of its words; `None` if the design cannot be read so.
+    pub read_block: Option<ReadBlock>,
     /// Opens a tree set, empty until it is rebuilt. Only for keys that the design supports.
     pub open: Open<M, K>,
 }
@@ -66,11 +68,13 @@ pub struct Entry<M: Medium, K: Keys> {
 impl<M: Medium, K: Keys> Entry<M, K> {
     /// Returns the entry of a design.
     pub fn of<D: Design>() -> Self {
+        let in_blocks = <LevelsOf<D> as Placement<D::Upper>>::IN_BLOCKS;
         Entry {
             name: D::NAME,
             capabilities: D::CAPABILITIES,
             block_bytes: size_of::<D::Leaf>() as u32,
             agrees: DurabilityOf::<D>::agrees,
+            read_block: if in_blocks { None } else { DurabilityOf::<D>::READ_BLOCK },
             open: |writer, keys, search| Box::new(TreeSet::<M, D, K>::new(writer, keys, search)),
         }
     }

@@ -21,6 +21,7 @@
 
 pub mod buffered;
 mod context;
+mod copied_block;
 mod durability;
 mod merge;
 mod overflow;
@@ -32,6 +33,7 @@ use crate::keys::{Keys, Role};
 pub use crate::pairs::{MOST_PAIRS, Pairs};
 pub use crate::split::previous::{Latched, Unlatched};
 pub use context::{KeyRange, ReadContext, WriteContext};
+pub use copied_block::{CopiedBlock, CopiedSlot, ReadBlock};
 pub use durability::{Durability, PerEpoch, PerOperation, Versioned};
 use holm_medium::{Medium, Persistent, Result, WriteHandle};
 pub use merge::Merge;

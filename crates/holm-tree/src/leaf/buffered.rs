@@ -26,6 +26,7 @@
 //! merge it is the store that empties the origin's word (see `replace`).
 
 pub mod block;
+mod copied;
 mod fingerprint_policy;
 mod kept;
 mod order;
@@ -45,7 +46,8 @@ pub use versions::{Triple, Versions};
 
 use super::{
     BlockState, ByVersions, Full, Home, Leaf, LeafRef, Merge, MergeRequest, MergedInto, Pairs, PerEpoch, Prefetch,
-    ReadContext, RecoveryPoint, Replaced, SeveralBlocks, Split, SplitRequest, Versioned, WithOverflow, WriteContext,
+    ReadBlock, ReadContext, RecoveryPoint, Replaced, SeveralBlocks, Split, SplitRequest, Versioned, WithOverflow,
+    WriteContext,
 };
 use crate::block_difference::BlockDifference;
 use crate::keys::{Keys, Slot};
@@ -325,6 +327,7 @@ impl<const BLOCKS: usize, F: Form> Versioned for Buffered<BLOCKS, F> {
     const COMMIT_ROOM: usize = SLOTS - Self::SPLIT_FROM;
     const REMOVES_SLOTS: bool = true;
     const TELLS_CHANGES: bool = true;
+    const READ_BLOCK: Option<ReadBlock> = if F::Versions::AT.is_some() { Some(Self::read_copy) } else { None };
 
     /// The first block alone: of the others, a removal may detach one with all its free slots.
     fn room<K: Keys>(&self, _: ReadContext<'_, Self::Volatile, K>, epoch: Epoch) -> usize {

@@ -1,6 +1,6 @@
 //! When a leaf's change is durable.
 
-use super::{Leaf, Pairs, ReadContext, Replaced, Split, SplitRequest, WriteContext};
+use super::{Leaf, Pairs, ReadBlock, ReadContext, Replaced, Split, SplitRequest, WriteContext};
 use crate::block_difference::BlockDifference;
 use crate::keys::{Keys, Slot};
 use holm_medium::{Epoch, EpochSpan, Medium};
@@ -16,6 +16,8 @@ pub trait Durability<L: Leaf>: 'static {
     const REMOVES_SLOTS: bool;
     /// As [`Versioned::TELLS_CHANGES`].
     const TELLS_CHANGES: bool;
+    /// As [`Versioned::READ_BLOCK`].
+    const READ_BLOCK: Option<ReadBlock>;
 
     /// As [`Versioned::changed_in`].
     fn changed_in(leaf: &L, epoch: Epoch, out: &mut BlockDifference) -> bool;
@@ -60,6 +62,7 @@ impl<L: Leaf> Durability<L> for PerOperation {
     const COMMIT_ROOM: usize = 0;
     const REMOVES_SLOTS: bool = false;
     const TELLS_CHANGES: bool = false;
+    const READ_BLOCK: Option<ReadBlock> = None;
 
     fn changed_in(_: &L, _: Epoch, _: &mut BlockDifference) -> bool {
         false
@@ -120,6 +123,8 @@ pub trait Versioned: Leaf {
     /// Whether a block tells what an epoch has changed in it: [`Versioned::changed_in`]. A block that is free, or in no
     /// leaf, must then have no pairs in its states, and a pair that moves must keep its payload.
     const TELLS_CHANGES: bool = false;
+    /// Reads a block from a copy of its words, for designs whose damaged databases can be repaired.
+    const READ_BLOCK: Option<ReadBlock> = None;
 
     /// Adds to `out` what the block's states at the ends of `epoch` and of the epoch before do not have in common,
     /// while the epoch after `epoch` is active. Returns `false` if the block does not know one of them.
@@ -197,6 +202,7 @@ impl<L: Versioned> Durability<L> for PerEpoch {
     const COMMIT_ROOM: usize = L::COMMIT_ROOM;
     const REMOVES_SLOTS: bool = L::REMOVES_SLOTS;
     const TELLS_CHANGES: bool = L::TELLS_CHANGES;
+    const READ_BLOCK: Option<ReadBlock> = L::READ_BLOCK;
 
     fn changed_in(leaf: &L, epoch: Epoch, out: &mut BlockDifference) -> bool {
         leaf.changed_in(epoch, out)

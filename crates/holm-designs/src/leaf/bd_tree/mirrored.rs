@@ -37,6 +37,11 @@ impl FingerprintPolicy for Mirrored {
     }
 
     #[inline]
+    fn of_word(word: u64, index: usize) -> Option<u8> {
+        Fingerprints::of_word(word, index)
+    }
+
+    #[inline]
     fn set<M: Medium>(line: &Line, handle: &mut WriteHandle<'_, M>, index: usize, fingerprint: u8) {
         Fingerprints::set(line, handle, index, fingerprint);
     }

@@ -26,6 +26,12 @@ pub trait FingerprintPolicy: Send + Sync + 'static {
     /// Returns a slot's fingerprint, if it has one.
     fn of(line: &Line, index: usize) -> Option<u8>;
 
+    /// Returns a slot's fingerprint from a copy of the word that has it, if it has one.
+    fn of_word(word: u64, index: usize) -> Option<u8> {
+        let _ = (word, index);
+        None
+    }
+
     /// Sets a slot's fingerprint. The caller flushes.
     fn set<M: Medium>(line: &Line, handle: &mut WriteHandle<'_, M>, index: usize, fingerprint: u8);
 
@@ -75,7 +81,12 @@ impl FingerprintPolicy for Fingerprints {
 
     #[inline]
     fn of(line: &Line, index: usize) -> Option<u8> {
-        Some((line[index / 8].read() >> (index % 8 * 8)) as u8)
+        Self::of_word(line[index / 8].read(), index)
+    }
+
+    #[inline]
+    fn of_word(word: u64, index: usize) -> Option<u8> {
+        Some((word >> (index % 8 * 8)) as u8)
     }
 
     #[inline]

@@ -7,6 +7,9 @@ use holm_medium::{Epoch, EpochSpan, Medium, Persistent, Word, WriteHandle, persi
 pub trait Versions: Persistent {
     /// Whether correctness needs the stores to one line to persist in order.
     const NEEDS_LINE_ORDER: bool;
+    /// In a copy of the words: returns the latest state that began in an epoch or before. Only for versions whose words
+    /// all say that by themselves.
+    const AT: Option<fn(words: &[u64; 3], epoch: Epoch) -> State> = None;
 
     /// The words.
     fn words(&self) -> &[Word; 3];
@@ -60,6 +63,7 @@ impl Triple {
 
 impl Versions for Triple {
     const NEEDS_LINE_ORDER: bool = false;
+    const AT: Option<fn(words: &[u64; 3], epoch: Epoch) -> State> = Some(Tagged::at_of);
 
     #[inline]
     fn words(&self) -> &[Word; 3] {
