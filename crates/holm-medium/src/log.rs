@@ -22,6 +22,7 @@ mod half;
 mod options;
 mod position;
 pub mod replay;
+mod salvage;
 
 pub use epoch_record::EpochRecord;
 pub use half::half_path;
@@ -31,6 +32,7 @@ pub(crate) use position::FIRST_REACH;
 use position::HALVES;
 pub use position::{LogStart, Position};
 pub use replay::{Replayed, check_halves, replay, replay_until, verify};
+pub use salvage::{BrokenRecord, LinePlace, SalvagedLog, SalvagedRecord};
 
 use crate::error::{MediumError, Result};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, read_exact_at, write_all_at, zero_fill};

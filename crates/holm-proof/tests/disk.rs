@@ -12,6 +12,8 @@ mod faulty;
 mod power;
 #[path = "disk/reach.rs"]
 mod reach;
+#[path = "disk/salvaged.rs"]
+mod salvaged;
 #[path = "disk/session.rs"]
 mod session;
 #[path = "disk/simulated.rs"]

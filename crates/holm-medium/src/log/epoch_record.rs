@@ -209,6 +209,12 @@ impl Header {
         u32_at(&self.raw, 0) == MAGIC && self.raw[8..24] == *uuid && u32_at(&self.raw, 52) == place(half, offset)
     }
 
+    /// The database whose record for this place the header begins, if it begins one. The checksum is not checked here.
+    pub(super) fn uuid_here(&self, half: u8, offset: u64) -> Option<[u8; 16]> {
+        let uuid: [u8; 16] = std::array::from_fn(|i| self.raw[8 + i]);
+        self.belongs(&uuid, half, offset).then_some(uuid)
+    }
+
     pub(super) fn is_blank(&self) -> bool {
         self.raw.iter().all(|&byte| byte == 0)
     }

@@ -1,0 +1,210 @@
+//! Salvage: every whole record that is left in the log of a damaged database, wherever the log begins.
+//!
+//! A replay follows the log from the superblock's start and refuses it at the first damage. A salvage needs no start,
+//! and no superblock: it looks at every page of both halves for a record of this place whose checksum holds. The
+//! caller chooses among the records by pass and sequence.
+//!
+//! No length is trusted beyond the length of the file. A half whose pages all claim long records is read a bounded
+//! number of times.
+
+#![forbid(unsafe_code)]
+
+use super::epoch_record::{HEADER, Header, LINE, Runs};
+use super::half::half_path;
+use super::position::HALVES;
+use crate::error::{MediumError, Result};
+use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, read_exact_at};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Bytes of one read while a checksum is computed.
+const CHUNK: usize = 1 << 20;
+
+/// How often the bytes of a half are read at most for records that turn out not to be whole.
+const MOST_READS: u64 = 4;
+
+/// A whole record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SalvagedRecord {
+    /// The database that it belongs to.
+    pub uuid: [u8; 16],
+    /// Its pass.
+    pub pass: u64,
+    /// Its sequence.
+    pub sequence: u64,
+    /// Its epoch.
+    pub epoch: u64,
+    /// The half that it lies in.
+    pub half: u8,
+    /// Where it begins in the half, in bytes.
+    pub offset: u64,
+    body: u32,
+    runs: u32,
+}
+
+/// A header of a record of its place, without the bytes that its checksum is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BrokenRecord {
+    /// The database that its header names.
+    pub uuid: [u8; 16],
+    /// The pass that its header states.
+    pub pass: u64,
+    /// The sequence that its header states.
+    pub sequence: u64,
+}
+
+/// Where a line lies in the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinePlace {
+    half: u8,
+    offset: u64,
+}
+
+/// A half that is there, and its length.
+struct HalfFile {
+    path: PathBuf,
+    file: Box<dyn VfsFile>,
+    len: u64,
+}
+
+/// What is left of a log.
+pub struct SalvagedLog {
+    halves: [Option<HalfFile>; HALVES],
+    /// The whole records, in no order.
+    pub records: Vec<SalvagedRecord>,
+    /// The headers of records that are not whole, in no order.
+    pub broken: Vec<BrokenRecord>,
+    /// The halves that are missing or empty: `log.0`, `log.1`.
+    pub missing: Vec<&'static str>,
+    bytes_read: u64,
+}
+
+impl SalvagedLog {
+    /// Reads both halves in `dir`. A half that is missing, or shorter than a page, is not an error. O(bytes of the
+    /// log), and memory for one record's headers.
+    ///
+    /// # Errors
+    ///
+    /// [`MediumError::Io`].
+    pub fn read(vfs: &dyn Vfs, dir: &Path) -> Result<SalvagedLog> {
+        let mut salvaged = SalvagedLog {
+            halves: [None, None],
+            records: Vec::new(),
+            broken: Vec::new(),
+            missing: Vec::new(),
+            bytes_read: 0,
+        };
+        for (half, name) in (0..).zip(["log.0", "log.1"]) {
+            let path = half_path(dir, half);
+            let file = match vfs.open(&path, How::READ) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                opened => Some(opened.map_err(|e| MediumError::io("opening a log half", &path, e))?),
+            };
+            let Some(file) = file else {
+                salvaged.missing.push(name);
+                continue;
+            };
+            let len = file.len().map_err(|e| MediumError::io("measuring a log half", &path, e))?;
+            if len < FORMAT_PAGE {
+                salvaged.missing.push(name);
+            }
+            salvaged.halves[usize::from(half)] = Some(HalfFile { path, file, len });
+            salvaged.read_half(half)?;
+        }
+        Ok(salvaged)
+    }
+
+    fn read_half(&mut self, half: u8) -> Result<()> {
+        let Some(HalfFile { path, file, len }) = &self.halves[usize::from(half)] else { return Ok(()) };
+        let io = |e: io::Error| MediumError::io("reading a log record", path, e);
+        let mut budget = len.saturating_mul(MOST_READS);
+        let mut offset = 0;
+        while offset + HEADER as u64 <= *len {
+            let mut raw = [0; HEADER];
+            read_exact_at(&**file, &mut raw, offset).map_err(io)?;
+            let header = Header::parse(raw);
+            let mut next = offset + FORMAT_PAGE;
+            if let Some(uuid) = header.uuid_here(half, offset) {
+                let body = u64::from(header.body);
+                let fits = body <= *len - offset - HEADER as u64 && body <= budget;
+                self.bytes_read += if fits { body } else { 0 };
+                let Header { pass, sequence, epoch, body, runs, .. } = header;
+                if fits && is_whole(&**file, offset, &header).map_err(io)? {
+                    self.records.push(SalvagedRecord { uuid, pass, sequence, epoch, half, offset, body, runs });
+                    next = offset + (HEADER as u64 + u64::from(body)).next_multiple_of(FORMAT_PAGE);
+                } else {
+                    budget -= if fits { u64::from(body) } else { 0 };
+                    self.broken.push(BrokenRecord { uuid, pass, sequence });
+                }
+            }
+            offset = next;
+        }
+        Ok(())
+    }
+
+    /// Bytes of bodies whose checksums were computed.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    fn file(&self, half: u8) -> Result<(&Path, &dyn VfsFile)> {
+        match self.halves.get(usize::from(half)).and_then(Option::as_ref) {
+            Some(HalfFile { path, file, .. }) => Ok((path, &**file)),
+            None => Err(MediumError::Unsupported { what: "a place in a half of the log that is missing" }),
+        }
+    }
+
+    /// Passes each line of a record to `visit`: its location in the image, and where the log has it. Returns `false`
+    /// if the runs do not fill the body; then it has passed none. Needs memory for the record.
+    ///
+    /// # Errors
+    ///
+    /// [`MediumError::Io`].
+    pub fn lines(&self, record: &SalvagedRecord, mut visit: impl FnMut(u64, LinePlace)) -> Result<bool> {
+        let (path, file) = self.file(record.half)?;
+        // The checksum of this length held.
+        let mut body = vec![0; record.body as usize];
+        let start = record.offset + HEADER as u64;
+        read_exact_at(file, &mut body, start).map_err(|e| MediumError::io("reading a log record", path, e))?;
+        if Runs::new(&body, record.runs).any(|run| run.is_err()) {
+            return Ok(false);
+        }
+        let base = body.as_ptr().addr();
+        for (location, bytes) in Runs::new(&body, record.runs).flatten() {
+            let at = start + (bytes.as_ptr().addr() - base) as u64;
+            for line in 0..bytes.len() / LINE {
+                let more = (line * LINE) as u64;
+                visit(location + more, LinePlace { half: record.half, offset: at + more });
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads a line.
+    ///
+    /// # Errors
+    ///
+    /// [`MediumError::Io`].
+    pub fn line(&self, place: LinePlace) -> Result<[u8; LINE]> {
+        let (path, file) = self.file(place.half)?;
+        let mut line = [0; LINE];
+        read_exact_at(file, &mut line, place.offset).map_err(|e| MediumError::io("reading a log record", path, e))?;
+        Ok(line)
+    }
+}
+
+/// Whether the body behind a header has the header's checksum. The body lies in the file.
+fn is_whole(file: &dyn VfsFile, offset: u64, header: &Header) -> io::Result<bool> {
+    let mut crc = header.checksum(&[]);
+    let mut left = header.body as usize;
+    let mut buffer = vec![0; left.min(CHUNK)];
+    let mut at = offset + HEADER as u64;
+    while left > 0 {
+        let chunk = &mut buffer[..left.min(CHUNK)];
+        read_exact_at(file, chunk, at)?;
+        crc = crc32c::crc32c_append(crc, chunk);
+        at += chunk.len() as u64;
+        left -= chunk.len();
+    }
+    Ok(crc == header.crc)
+}
