@@ -3,7 +3,7 @@
 //! A call through it costs five to nine nanoseconds, and consecutive operations no longer overlap. So the path crosses
 //! it once per operation, once per group in `get_many`, and never between a leaf and its slots.
 
-use crate::audit::Audit;
+use crate::audit::{Audit, LeafAudit};
 use crate::block_difference::ReadDifference;
 use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
@@ -364,4 +364,7 @@ pub trait Index<K: Keys>: Send + Sync {
     ) -> Result<Rebuilt>;
     /// Checks every invariant of a tree. No thread may write to it meanwhile.
     fn audit(&self, root: &TreeRoot) -> Audit;
+    /// Checks the leaf whose range holds a key, and takes that key for the lower end of the range. Threads may write
+    /// meanwhile; then faults count only if the leaf's version is valid afterwards.
+    fn audit_leaf(&self, root: &TreeRoot, low: &K::Separator) -> LeafAudit<K::Separator>;
 }

@@ -51,7 +51,7 @@ pub mod sync;
 mod tree_set;
 mod wait;
 
-pub use audit::Audit;
+pub use audit::{Audit, LeafAudit, LeafFault};
 pub use block_difference::{BlockDifference, ReadDifference};
 pub use commit::{CommitObserver, CommitRequest, Committed, TreeWrite};
 pub use conditional::{Conditional, Seen};

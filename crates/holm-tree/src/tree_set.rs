@@ -5,7 +5,7 @@
 //! writer latches one leaf. The writer releases the latch after the leaf has fenced, so no reader returns what a crash
 //! could still take back.
 
-use crate::audit::Audit;
+use crate::audit::{Audit, LeafAudit};
 use crate::block_difference::{self, ReadDifference};
 use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
@@ -580,6 +580,9 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     }
 
     fn audit(&self, root: &TreeRoot) -> Audit {
-        crate::audit::audit(self, &self.keys, root)
+        crate::audit::audit(self, root)
+    }
+    fn audit_leaf(&self, root: &TreeRoot, low: &K::Separator) -> LeafAudit<K::Separator> {
+        crate::audit::audit_leaf(self, &self.keys, root, low)
     }
 }
