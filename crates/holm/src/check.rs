@@ -58,6 +58,11 @@ pub(crate) fn check_read_only(engine: &ReadOnlyEngine) -> Result<Report> {
     Ok(report)
 }
 
+/// Verifies the record of a pair: its lengths, its checksum and, in a keyspace with expiry, its deadline.
+pub(crate) fn verify_record(format: ValueFormat, image: &Image, payload: u64) -> std::result::Result<(), String> {
+    record::verify(image, payload).and_then(|()| has_deadline(format, image, payload))
+}
+
 /// Verifies that a record of a keyspace with expiry has a deadline.
 fn has_deadline(format: ValueFormat, image: &Image, payload: u64) -> std::result::Result<(), String> {
     match format {
@@ -82,8 +87,7 @@ fn check_trees(View { store, catalog, .. }: View<'_>, report: &mut Report) {
             let (offset, words) = record::extent(payload);
             report.record_bytes += u64::from(words) * 8;
             extents.push((offset, u64::from(words) * 8));
-            faults
-                .extend(record::verify(image, payload).and_then(|()| has_deadline(tree.format, image, payload)).err());
+            faults.extend(verify_record(tree.format, image, payload).err());
         }
         report.faults.extend(faults);
     }

@@ -263,7 +263,7 @@ impl Stats {
 }
 
 impl SpaceStats {
-    fn of(store: &Store) -> Self {
+    pub(crate) fn of(store: &Store) -> Self {
         let space = store.storage.space();
         let leaves = u64::from(space.block_frontier()).saturating_sub(1 + space.free_blocks());
         let leaf_bytes = leaves * space.block_bytes();

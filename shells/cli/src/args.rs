@@ -3,6 +3,7 @@
 //! This file only parses. Each command's own file implements it.
 
 mod backup;
+mod damage;
 mod database;
 mod range;
 mod record;
@@ -12,6 +13,7 @@ mod units;
 use clap::{Parser, Subcommand};
 
 pub(crate) use backup::{Apply, Backup, Restore, Verify};
+pub(crate) use damage::Scrubbed;
 pub(crate) use database::{Bench, Dropped, Keyspaces, Swept};
 pub(crate) use range::{Export, Load, Scan};
 pub(crate) use record::{Cas, Del, Expire, Get, Incr, Pop, Put};
@@ -31,7 +33,7 @@ A database is a folder; `load`, `put`, `cas --absent`, `incr`, `restore` and `be
 `default` always exists. Keys expire only in keyspaces that --expires-in creates.
 
 Exit codes: 0 found or done, 1 no such key or keyspace or another value than `cas` expected, 2 an error, or faults \
-found by `check`.
+found by `check` or `scrub`.
 
 Escapes, in TSV always and in arguments with --escaped:
   \\t tab   \\n line feed   \\r carriage return   \\\\ backslash   \\xHH the byte HH
@@ -108,6 +110,9 @@ pub(crate) enum Verb {
     /// Verify the whole database and print each fault
     #[command(after_help = database::CHECK)]
     Check(Told),
+    /// Verify the records at a bounded rate
+    #[command(after_help = damage::SCRUB)]
+    Scrub(Scrubbed),
     /// Remove the records that have expired
     #[command(after_help = database::SWEEP)]
     Sweep(Swept),

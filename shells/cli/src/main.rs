@@ -33,6 +33,7 @@ mod progress;
 mod put;
 mod restore;
 mod scan;
+mod scrub;
 mod stat;
 mod sweep;
 mod verify;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         args::Verb::Drop(args) => drop::run(args),
         args::Verb::Stat(args) => stat::run(args),
         args::Verb::Check(args) => check::run(args),
+        args::Verb::Scrub(args) => scrub::run(args),
         args::Verb::Sweep(args) => sweep::run(args),
         args::Verb::Bench(args) => bench::run(args),
     };

@@ -37,6 +37,11 @@ impl Progress {
         self.bar.wrap_write(output)
     }
 
+    /// States how many bytes are done.
+    pub(crate) fn reach(&self, bytes: u64) {
+        self.bar.set_position(bytes);
+    }
+
     /// Removes the line, so that the next message stands alone.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
