@@ -41,7 +41,7 @@ pub use background::Background;
 pub use counters::JournalCounters;
 pub use data_files::Journaled;
 pub use logged::Logged;
-pub use open::{CREATED_FILES, open, open_read_only};
+pub use open::{CREATED_FILES, doubts, open, open_read_only};
 pub use opened::{Agrees, JournaledOptions, Opened};
 pub use opened_state::{OpenedState, ReadOnlyLock};
 pub use recovery::{Found, Recovery, Tail};

@@ -49,7 +49,7 @@ pub use flush::Flush;
 pub use image::Image;
 pub use journaled::{
     Agrees, Background, CREATED_FILES, Found, JournalCounters, Journaled, JournaledOptions, Logged, Opened,
-    OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, open, open_read_only,
+    OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, doubts, open, open_read_only,
 };
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};

@@ -47,6 +47,32 @@ pub(crate) fn keyspace_of(name: &[u8], value: &[u8]) -> Option<(u32, NamedKeyspa
     Some((entry.number, NamedKeyspace::new(text, entry.options)))
 }
 
+/// What a record of the catalog is about.
+pub(crate) enum Named {
+    /// A keyspace: its number, its name and its options.
+    Keyspace(u32, String, KeyspaceOptions),
+    /// Something of the store's own.
+    Reserved,
+    /// Nothing that this version knows.
+    Unknown,
+}
+
+/// Reads a record of the catalog.
+///
+/// # Errors
+/// `Geometry`: the keyspace has a flag that this version does not know.
+pub(crate) fn read_record(name: &[u8], value: &[u8]) -> Result<Named> {
+    if is_reserved(name) {
+        return Ok(Named::Reserved);
+    }
+    let entry = Entry::read(name, value)?.filter(|entry| (CATALOG + 1..MOST_KEYSPACES).contains(&entry.number));
+    let name = std::str::from_utf8(name).ok().filter(|name| (1..=MAX_NAME).contains(&name.len()));
+    Ok(match name.zip(entry) {
+        Some((name, entry)) => Named::Keyspace(entry.number, name.into(), entry.options),
+        None => Named::Unknown,
+    })
+}
+
 /// The catalog's tree, and the trees by name and number.
 pub(crate) struct Catalog {
     names: Arc<KeyspaceTree>,

@@ -142,16 +142,31 @@ fn encode(writes: impl ExactSizeIterator<Item = IntendedWrite>) -> Vec<u64> {
 
 /// Reads the list that an intent word leads to. `None`: there is none.
 fn decode(image: &Image, word: u64) -> Option<Vec<IntendedWrite>> {
-    let loc = Some(word & !LIST).filter(|_| word & LIST != 0)?;
-    let header = image.words(loc, 1)?[0].read();
-    let count = header as u32 as usize;
-    let words: Vec<u64> = image.words(loc, 1 + 2 * count)?[1..].iter().map(|word| word.read()).collect();
+    let loc = list_at(word)?;
+    let len = list_words(image.words(loc, 1)?[0].read());
+    let words: Vec<u64> = image.words(loc, len)?.iter().map(|word| word.read()).collect();
+    decode_list(&words)
+}
+
+/// Returns the location of the list that an intent word leads to.
+pub(crate) fn list_at(word: u64) -> Option<u64> {
+    Some(word & !LIST).filter(|_| word & LIST != 0)
+}
+
+/// Returns how many words a list has, by its first one. Any bits; nothing says yet that it is one.
+pub(crate) fn list_words(first: u64) -> usize {
+    1 + 2 * first as u32 as usize
+}
+
+/// Reads a list from all its words. `None`: its checksum does not hold.
+pub(crate) fn decode_list(words: &[u64]) -> Option<Vec<IntendedWrite>> {
+    let (header, words) = words.split_first()?;
     let write = |[entry, payload]: &[u64; 2]| IntendedWrite {
         keyspace: (*entry & (REMOVE - 1)) as u32,
         removes: entry & REMOVE != 0,
         payload: *payload,
     };
-    (checksum(&words) == header >> 32).then(|| words.as_chunks().0.iter().map(write).collect())
+    (checksum(words) == header >> 32).then(|| words.as_chunks().0.iter().map(write).collect())
 }
 
 /// The slots whose words lead to an intent, and the words.

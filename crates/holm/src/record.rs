@@ -61,11 +61,15 @@ impl Header {
     /// validation detects.
     #[inline]
     pub(crate) fn read(words: &[Word]) -> Option<Self> {
-        let header = Header::unpack(words.first()?.read());
-        let fits = header.key <= MAX_KEY
-            && header.value <= MAX_VALUE + DEADLINE_BYTES
-            && words_of(header.key, header.value) <= words.len();
-        fits.then_some(header)
+        let header = Header::possible(words.first()?.read())?;
+        (words_of(header.key, header.value) <= words.len()).then_some(header)
+    }
+
+    /// Unpacks a header; `None` if no record has these lengths.
+    #[inline]
+    fn possible(word: u64) -> Option<Self> {
+        let header = Header::unpack(word);
+        (header.key <= MAX_KEY && header.value <= MAX_VALUE + DEADLINE_BYTES).then_some(header)
     }
 }
 
@@ -285,6 +289,30 @@ fn compare(words: &[u64], header: Header) -> Result<(), (u32, u32)> {
     if found == expected { Ok(()) } else { Err((found, expected)) }
 }
 
+/// A record that was read from a copy of its words.
+#[derive(Debug)]
+pub(crate) struct ReadRecord {
+    pub(crate) key: Vec<u8>,
+    /// As the record has it.
+    pub(crate) value: Vec<u8>,
+}
+
+/// Returns the words of the record that a first word begins; `None` if no record begins so.
+pub(crate) fn words_of_header(word: u64) -> Option<u64> {
+    let header = Header::possible(word)?;
+    Some(padded(words_of(header.key, header.value) as u64))
+}
+
+/// Reads a record from a copy of all its words, and no more of them; the error describes the fault.
+pub(crate) fn read_copy(words: &[u64]) -> Result<ReadRecord, String> {
+    let first = *words.first().ok_or("it has no words")?;
+    let header = Header::possible(first).filter(|_| words_of_header(first) == Some(words.len() as u64));
+    let header = header.ok_or_else(|| format!("its lengths are not {} words", words.len()))?;
+    compare(words, header).map_err(|(found, expected)| format!("checksum {found:#010x}, expected {expected:#010x}"))?;
+    let (key, rest) = bytemuck::cast_slice(words)[8..].split_at(header.key);
+    Ok(ReadRecord { key: key.to_vec(), value: rest[..header.value].to_vec() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -326,6 +354,19 @@ mod tests {
                 assert!(compare(&flipped, Header::unpack(flipped[0])).is_err(), "bit {bit} of a value of {len} bytes");
             }
         }
+    }
+
+    #[test]
+    fn a_copy_is_read_as_it_was_encoded_and_not_with_a_word_more() {
+        let mut words = vec![];
+        encode(b"north", StoredValue::verbatim(b"a coral reef"), &mut words);
+        let read = read_copy(&words).expect("it is whole");
+        assert_eq!((&read.key[..], &read.value[..]), (&b"north"[..], &b"a coral reef"[..]));
+        assert_eq!(words_of_header(words[0]), Some(words.len() as u64));
+        assert!(read_copy(&words[..3]).is_err() && read_copy(&[]).is_err());
+        words.push(0);
+        assert!(read_copy(&words).is_err());
+        assert_eq!(words_of_header(u64::MAX), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod units;
 use clap::{Parser, Subcommand};
 
 pub(crate) use backup::{Apply, Backup, Restore, Verify};
-pub(crate) use damage::Scrubbed;
+pub(crate) use damage::{Repaired, Scrubbed};
 pub(crate) use database::{Bench, Dropped, Keyspaces, Swept};
 pub(crate) use range::{Export, Load, Scan};
 pub(crate) use record::{Cas, Del, Expire, Get, Incr, Pop, Put};
@@ -33,7 +33,7 @@ A database is a folder; `load`, `put`, `cas --absent`, `incr`, `restore` and `be
 `default` always exists. Keys expire only in keyspaces that --expires-in creates.
 
 Exit codes: 0 found or done, 1 no such key or keyspace or another value than `cas` expected, 2 an error, or faults \
-found by `check` or `scrub`.
+found by `check`, `scrub` or `repair`.
 
 Escapes, in TSV always and in arguments with --escaped:
   \\t tab   \\n line feed   \\r carriage return   \\\\ backslash   \\xHH the byte HH
@@ -113,6 +113,9 @@ pub(crate) enum Verb {
     /// Verify the records at a bounded rate
     #[command(after_help = damage::SCRUB)]
     Scrub(Scrubbed),
+    /// Write what can be believed of a damaged database to a new one
+    #[command(after_help = damage::REPAIR)]
+    Repair(Repaired),
     /// Remove the records that have expired
     #[command(after_help = database::SWEEP)]
     Sweep(Swept),

@@ -13,7 +13,8 @@ pub(crate) enum Exit {
     Found,
     /// No such key or keyspace, or another value than `cas` expected: exit code 1.
     Absent,
-    /// `check` found faults, or `export` wrote what is left of a damaged database: exit code 2, as for errors.
+    /// `check` or `scrub` found faults, or `export` or `repair` wrote what is left of a damaged database: exit code 2,
+    /// as for errors.
     Faulty,
 }
 

@@ -31,6 +31,7 @@ mod output;
 mod pop;
 mod progress;
 mod put;
+mod repair;
 mod restore;
 mod scan;
 mod scrub;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         args::Verb::Stat(args) => stat::run(args),
         args::Verb::Check(args) => check::run(args),
         args::Verb::Scrub(args) => scrub::run(args),
+        args::Verb::Repair(args) => repair::run(args),
         args::Verb::Sweep(args) => sweep::run(args),
         args::Verb::Bench(args) => bench::run(args),
     };

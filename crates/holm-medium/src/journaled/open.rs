@@ -45,7 +45,8 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     refuse_changed(dir, &superblock, &files)?;
     prepare(dir, &superblock, &files)?;
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
-    let reason = doubts(&*vfs, dir, &superblock, &files, kind)?;
+    let identities = [identity(dir, &files, Area::Leaves)?, identity(dir, &files, Area::Records)?];
+    let reason = doubts(&*vfs, &superblock, identities, kind);
     let image = Arc::new(map(dir, &files, kind, options, None)?);
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let mut opened = recover(medium, superblock, superblock_file, reason, options)?;
@@ -202,18 +203,17 @@ fn prepare(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -
     Ok(())
 }
 
-/// Why an unlogged tail cannot be kept, as far as this can be known without the log.
-fn doubts(
+/// Why an unlogged tail cannot be kept, as far as this can be known without the log; `None` if nothing speaks against
+/// it. `identities` are those of `leaves` and `records` now.
+pub fn doubts(
     vfs: &dyn Vfs,
-    dir: &Path,
     superblock: &Superblock,
-    files: &[Box<dyn VfsFile>; 2],
+    identities: [Identity; 2],
     kind: ImageKind,
-) -> Result<Option<&'static str>> {
-    let same = identity(dir, files, Area::Leaves)? == superblock.leaves
-        && identity(dir, files, Area::Records)? == superblock.records;
+) -> Option<&'static str> {
+    let same = identities == [superblock.leaves, superblock.records];
     let boot = vfs.boot_id();
-    Ok(match () {
+    match () {
         () if superblock.state == State::Poisoned => Some("the last session met an error and marked the database"),
         () if superblock.image == ImageKind::Private || kind == ImageKind::Private => {
             Some("the image was private: it died with its process")
@@ -224,5 +224,5 @@ fn doubts(
             Some("the file system is not known to keep its page cache")
         }
         () => None,
-    })
+    }
 }

@@ -23,8 +23,7 @@ use std::sync::Arc;
 
 /// Restores a stream to a folder.
 pub(super) fn restore(builder: &Builder, stream: &mut dyn Read, folder: &Path) -> Result<BackupInfo> {
-    let vfs = builder.vfs.clone();
-    refuse_if_used(&*vfs, folder)?;
+    refuse_if_used(&*builder.vfs, folder)?;
     // Before anything is created: what is no whole backup leaves no trace.
     let stream = StreamReader::begin(stream)?;
     if stream.header().base != 0 {
@@ -32,10 +31,20 @@ pub(super) fn restore(builder: &Builder, stream: &mut dyn Read, folder: &Path) -
         let expected = format!("a copy at epoch {}: the backup is incremental", stream.header().base);
         return Err(Error::WrongBase { found, expected });
     }
+    build(builder, folder, |engine| fill(engine, stream))
+}
+
+/// Makes a new database under another name, fills it, and gives it its own. The folder does not exist, or is empty.
+///
+/// # Errors
+/// As [`Database::restore`](crate::Database::restore), and those of `fill`. The folder is as before.
+pub(crate) fn build<T>(builder: &Builder, folder: &Path, fill: impl FnOnce(&Arc<Engine>) -> Result<T>) -> Result<T> {
+    let vfs = builder.vfs.clone();
+    refuse_if_used(&*vfs, folder)?;
     let partial = partial_of(folder)?;
     remove_stale(&*vfs, &partial)?;
     let db = builder.clone().create(true).durability(Durability::OnSync).open(&partial)?;
-    let made = fill(&db.engine, stream).and_then(|info| db.close().map(|()| info));
+    let made = fill(&db.engine).and_then(|info| db.close().map(|()| info));
     let named = made.and_then(|info| give_name(&*vfs, &partial, folder).map(|()| info));
     if named.is_err() {
         // The error says more than a failure to clean up would; the next attempt removes what is left.
@@ -143,7 +152,7 @@ fn fill(engine: &Arc<Engine>, mut stream: StreamReader<'_>) -> Result<BackupInfo
 }
 
 /// Returns the keyspace of a name. One with other options goes first: the original was dropped and created anew.
-pub(super) fn keyspace_of(engine: &Engine, name: &str, options: KeyspaceOptions) -> Result<Arc<KeyspaceTree>> {
+pub(crate) fn keyspace_of(engine: &Engine, name: &str, options: KeyspaceOptions) -> Result<Arc<KeyspaceTree>> {
     let (store, catalog) = (&engine.store, &engine.catalog);
     if catalog.find_keyspace(store, name)?.is_some_and(|tree| tree.options != options) {
         catalog.drop_keyspace(store, name)?;
@@ -152,7 +161,7 @@ pub(super) fn keyspace_of(engine: &Engine, name: &str, options: KeyspaceOptions)
 }
 
 /// Puts a pair as a stream has it. Waits for no durability: the caller ends with [`Base::record`].
-pub(super) fn put(engine: &Engine, tree: &KeyspaceTree, key: &[u8], value: &[u8]) -> Result<()> {
+pub(crate) fn put(engine: &Engine, tree: &KeyspaceTree, key: &[u8], value: &[u8]) -> Result<()> {
     let mut operation = Operation::begin_to_write(&engine.store, key, value)?;
     tree.check_not_dropped()?;
     let payload = write_record(&operation, key, StoredValue::verbatim(value))?;

@@ -24,3 +24,29 @@ pub(crate) struct Scrubbed {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+pub(super) const REPAIR: &str = "\
+Never changes the damaged database. Each record is kept that a leaf names and whose checksum and key are right; \
+keyspaces without a name are called `lost-7`. The new folder must not exist, or be empty. Exit code 0 if nothing is \
+known to be lost, 2 otherwise.
+
+A backup is better: it has everything. Copy the damaged folder before any other program opens it.
+
+Examples:
+  holm repair sea.holm saved.holm
+  holm repair sea.holm saved.holm --orphans";
+
+/// Arguments of `repair`.
+#[derive(Debug, Args)]
+pub(crate) struct Repaired {
+    /// Path of the damaged database
+    pub(crate) database: PathBuf,
+    /// Path of the new database
+    pub(crate) into: PathBuf,
+    /// Keep records that no leaf names, too, in the keyspace `lost-records`: also values replaced or removed long ago
+    #[arg(long)]
+    pub(crate) orphans: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -3,6 +3,7 @@
 
 mod atomic;
 mod backups;
+mod damaged;
 mod expiry;
 mod input;
 mod load;

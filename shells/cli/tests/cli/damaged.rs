@@ -1,0 +1,52 @@
+//! `scrub` and `repair`.
+
+use std::fs;
+
+use crate::support::Sea;
+
+/// A database with a flipped bit in the value of one record.
+fn damaged() -> Sea {
+    let sea = Sea::new();
+    let lines: String = (0..300).map(|number| format!("key{number:03}\tvalue{number:03}\n")).collect();
+    sea.file("lines.tsv", &lines);
+    sea.holm("load db lines.tsv").with(0);
+    sea.holm("put db north coral --keyspace reefs").with(0);
+    let mut records = sea.file_bytes("db/records");
+    let at = records.windows(8).position(|bytes| bytes == b"value007").expect("the value is there");
+    records[at + 6] ^= 1;
+    sea.file("db/records", records);
+    sea
+}
+
+#[test]
+fn a_scrub_names_the_damaged_record() {
+    let sea = damaged();
+    let printed = sea.holm("scrub db --rate 0").with(2);
+    assert!(printed.contains("damage: keyspace \"default\": record at 0x"), "{printed}");
+    assert!(printed.contains("(key \"key007\")") && printed.ends_with("1 damage\n"), "{printed}");
+    let json = sea.holm("scrub db --json").with(2);
+    assert!(json.contains("\"damage_count\":1") && json.contains("\"record\":{\"offset\":"), "{json}");
+    sea.holm("put sound north coral").with(0);
+    assert!(sea.holm("scrub sound").with(0).ends_with("no damage\n"));
+}
+
+#[test]
+fn a_repair_writes_what_is_left_and_says_what_is_not() {
+    let sea = damaged();
+    fs::remove_file(sea.path("db/superblock")).expect("it is there");
+    assert!(sea.holm("get db key001").complaint().contains("no superblock"));
+    let before = sea.file_bytes("db/leaves");
+    let printed = sea.holm("repair db saved").with(2);
+    assert!(printed.starts_with("2 keyspaces with 300 records"), "{printed}");
+    assert!(
+        printed.contains("1 records are damaged\n") && printed.contains("lost: superblock is missing\n"),
+        "{printed}"
+    );
+    assert_eq!(sea.file_bytes("db/leaves"), before);
+    assert!(sea.holm("check saved").with(0).ends_with("sound\n"));
+    assert_eq!(sea.holm("get saved north --keyspace reefs").with(0), "coral\n");
+    sea.holm("get saved key007").with(1);
+    assert!(sea.holm("repair db saved").complaint().contains("saved"));
+    assert!(sea.holm("repair absent other").complaint().contains("there is no database in absent"));
+    sea.holm("repair saved whole").with(0);
+}
