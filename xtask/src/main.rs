@@ -1,5 +1,5 @@
-//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, histories, mutants, miri, fuzz, stores,
-//! power-cut, bench, designs, figures, report, install-c, new-leaf.
+//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, histories, damage, mutants, miri, fuzz,
+//! stores, power-cut, bench, designs, figures, report, install-c, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -29,6 +29,8 @@ enum Verb {
     /// Checks many histories of transactions: each has an order, and what a crash leaves is closed under the
     /// dependencies between them. First under the scheduler, then with threads over a database.
     Histories(proofs::Histories),
+    /// Damages databases at rest, opens them and repairs them; every failure prints the seed that repeats it.
+    Damage(proofs::Damage),
     /// Leaves each store, flush and fence of the designs out in turn, under every trial, also those that a design
     /// declares as survivors; the tests use most trials and believe the declarations.
     Mutants,
@@ -120,6 +122,7 @@ fn main() -> Result<()> {
         }
         Verb::Schedules(settings) => proofs::schedules(&settings),
         Verb::Histories(settings) => proofs::histories(&settings),
+        Verb::Damage(settings) => proofs::damage(&settings),
         Verb::Miri { seeds } => proofs::miri(seeds),
         Verb::Fuzz(settings) => proofs::fuzz(&settings),
         Verb::Mutants => proofs::mutants(),

@@ -1,7 +1,7 @@
-//! `schedules`, `histories`, `miri`, `fuzz` and `stores`: checks that need a special build or read the release build.
+//! `schedules`, `histories`, `damage`, `miri`, `fuzz` and `stores`: checks that need a special build, read the release
+//! build, or repeat a test with other numbers.
 //!
-//! All but the last build the crates in a special way, each in a target folder of its own, so that switching between
-//! them rebuilds nothing. The last one reads the release build.
+//! Special builds have a target folder of their own, so that switching between them rebuilds nothing.
 
 use anyhow::{Context, Result};
 
@@ -37,6 +37,17 @@ pub(crate) struct Histories {
     #[arg(long, default_value_t = 100_000)]
     count: u64,
     /// The first seed of the generators: a failure's own seed repeats it.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// The number of damages.
+#[derive(clap::Args)]
+pub(crate) struct Damage {
+    /// Damages, 24 to each database.
+    #[arg(long, default_value_t = 10_000)]
+    count: u64,
+    /// The seed of the first database: a failure's own seed repeats it.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -100,6 +111,13 @@ pub(crate) fn histories(settings: &Histories) -> Result<()> {
     cargo(&[&["test", "--lib", "--package", "holm-proof", "schedules::histories::"], &shows[..]].concat(), &variables)?;
     let variables = [("HOLM_HISTORIES", count.as_str()), ("HOLM_SEED", seed.as_str())];
     cargo(&[&["test", "--package", "holm-proof", "--test", "isolation", "short_"], &shows[..]].concat(), &variables)
+}
+
+/// Damages databases at rest, opens them and repairs them.
+pub(crate) fn damage(settings: &Damage) -> Result<()> {
+    let (count, seed) = (settings.count.to_string(), settings.seed.to_string());
+    let variables = [("HOLM_DAMAGES", count.as_str()), ("HOLM_SEED", seed.as_str())];
+    cargo(&["test", "--package", "holm-proof", "--test", "damage", "no_damage_", "--", "--nocapture"], &variables)
 }
 
 /// Reads the machine code of the release build, and checks that every store to a durable word has eight bytes.
