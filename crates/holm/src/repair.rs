@@ -110,8 +110,8 @@ impl Repair {
     /// database in it is complete and durable. O(n log n); 24 bytes of memory for each leaf, and 16 for each line of
     /// the log.
     ///
-    /// A pair is kept only if the checksum of its record holds and its key is the one that its leaf describes. Each pair
-    /// is judged by itself, so a batch or a transaction can be there in part.
+    /// A pair is kept only if the checksum of its record holds and its key is the one that its leaf describes. Each
+    /// pair is judged by itself, so a batch or a transaction can be there in part.
     ///
     /// # Errors
     /// - [`NotFound`](Error::NotFound): the damaged folder has no file of a database.

@@ -28,8 +28,8 @@ pub struct CopiedBlock {
     pub skip: usize,
     /// The epoch in which the state began; 0 if the block has none.
     pub epoch: Epoch,
-    /// Whether all states of the block are later than the epoch asked for. A crash leaves no such block: only two epochs
-    /// with changes can lack a log entry.
+    /// Whether all states of the block are later than the epoch asked for. A crash leaves no such block: only two
+    /// epochs with changes can lack a log entry.
     pub is_beyond: bool,
     /// The slots that were live, in the order of their numbers. Empty: the block was free.
     pub slots: Vec<CopiedSlot>,

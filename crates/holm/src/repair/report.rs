@@ -35,8 +35,8 @@ pub struct RepairReport {
     pub foreign_records: u64,
     /// Leaf blocks with pairs that were read.
     pub leaves: u64,
-    /// Leaf blocks none of whose pairs could be kept. A block that was overwritten with zeros looks like a free one, and
-    /// is not among them.
+    /// Leaf blocks none of whose pairs could be kept. A block that was overwritten with zeros looks like a free one,
+    /// and is not among them.
     pub unreadable_leaves: u64,
     /// Pairs that were found more than once under a key; the one of the latest epoch was kept.
     pub superseded_records: u64,
@@ -88,20 +88,25 @@ impl RepairReport {
 
 impl fmt::Display for RepairReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} keyspaces with {} records, of {} leaves", self.keyspaces, self.records, self.leaves)?;
         let counts = [
-            (self.damaged_records, "records are damaged"),
-            (self.foreign_records, "records have another key"),
-            (self.unreadable_leaves, "leaves are unreadable"),
-            (self.doubtful_records, "records may be earlier ones"),
-            (self.superseded_records, "records were replaced by later ones"),
-            (self.log_records, "log entries were used"),
-            (self.broken_log_records, "log entries are not whole"),
-            (self.missing_log_records, "log entries are missing"),
-            (self.completed_commits, "interrupted commits were completed"),
-            (self.orphans, "records of no leaf are in lost-records"),
+            ("keyspaces", self.keyspaces),
+            ("records", self.records),
+            ("leaves", self.leaves),
+            ("damaged records", self.damaged_records),
+            ("records of other keys", self.foreign_records),
+            ("doubtful records", self.doubtful_records),
+            ("unreadable leaves", self.unreadable_leaves),
+            ("superseded records", self.superseded_records),
+            ("log entries", self.log_records),
+            ("broken log entries", self.broken_log_records),
+            ("missing log entries", self.missing_log_records),
+            ("completed commits", self.completed_commits),
+            ("orphans", self.orphans),
         ];
-        counts.iter().filter(|(count, _)| *count > 0).try_for_each(|(count, what)| writeln!(f, "{count} {what}"))?;
+        counts
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .try_for_each(|(what, count)| writeln!(f, "{what:<22} {count}"))?;
         if self.torn_tail {
             writeln!(f, "the log ends with a torn entry")?;
         }
