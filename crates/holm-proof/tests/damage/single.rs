@@ -1,6 +1,6 @@
 //! Damages whose outcome is known exactly.
 
-use crate::lives::{End, FILES, Life};
+use crate::lives::{End, FILES, Life, file};
 use crate::strikes::Strike;
 use crate::trial::repair;
 
@@ -36,4 +36,45 @@ fn any_one_file_may_be_missing() {
             }
         }
     }
+}
+
+/// A log that has lost its last entries without a trace. The files have later states, and leaves without a state of the
+/// log's end. A repair that believed the log would take those leaves for free.
+#[test]
+fn a_log_that_ends_before_the_leaves_is_not_believed() {
+    let mut distrusted = 0;
+    for mut life in (1..40).map(Life::live).filter(|life| life.end == End::Killed) {
+        // Power was lost after everything had been written back.
+        life.disk = life.disk.crash_keeping_all();
+        for name in ["log.0", "log.1"] {
+            let len = life.disk.contents(&file(name)).map_or(0, |bytes| bytes.len());
+            let kept = len.min(3 * 4096);
+            assert!(life.disk.overwrite(&file(name), kept, &vec![0; len - kept]));
+        }
+        let (report, saved) = repair(&life, &life.disk, false, "a short log");
+        if report.losses.iter().any(|loss| loss.contains("the log lacks its last entries")) {
+            distrusted += 1;
+            assert!(saved == life.sound, "{report}");
+        }
+    }
+    assert!(distrusted > 3, "{distrusted} logs were too short");
+}
+
+/// Leaves of an earlier session in blocks that are free: the later pair of each key stays.
+#[test]
+fn the_pair_of_the_latest_epoch_stays() {
+    let mut superseded = 0;
+    for life in (1..40).map(Life::live).filter(|life| life.end == End::Closed) {
+        let [old, new] = [&life.yesterday, &life.disk].map(|disk| disk.contents(&file("leaves")).unwrap_or_default());
+        let free = new.chunks(512).rposition(|block| block.iter().any(|byte| *byte != 0)).map_or(0, |last| last + 1);
+        let old = &old[512..old.len().min(new.len() - free * 512)];
+        let damaged = life.disk.kill();
+        assert!(damaged.overwrite(&file("leaves"), free * 512, old));
+        let (report, saved) = repair(&life, &damaged, false, "leaves of yesterday");
+        superseded += report.superseded_records;
+        for (place, value) in &life.sound {
+            assert_eq!(saved.get(place), Some(value), "{place:?}: {report}");
+        }
+    }
+    assert!(superseded > 500, "{superseded} pairs were there twice");
 }
