@@ -1,8 +1,8 @@
 //! Counts of operations on the medium, per thread and summed on demand: words written, lines flushed, fences.
 
+use crate::sync::PerThread;
+use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crossbeam_utils::CachePadded;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use thread_local::ThreadLocal;
 
 /// Sums over all threads since the medium was opened.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ struct Cells {
 /// Per-thread counters of one medium, each in lines of its own. Otherwise each flush of one thread would wait for the
 /// line that another has just written.
 #[derive(Default)]
-pub struct Counters(ThreadLocal<CachePadded<Cells>>);
+pub struct Counters(PerThread<CachePadded<Cells>>);
 
 #[inline]
 fn add(cell: &AtomicU64, count: u64) {

@@ -14,13 +14,15 @@ use crate::epoch::{Clock, Epoch, LAST_EPOCH, Stuck};
 use crate::error::{MediumError, Result};
 use crate::pace::Pace;
 use crate::storage_ops::StorageOps;
+use crate::sync::Instant;
+use crate::sync::mpsc::{Receiver, Sender, channel};
+use crate::sync::thread::{self, JoinHandle};
+use crate::sync::{Mutex, MutexGuard};
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// The number of lines from which waking another flusher pays.
 const WORTH_SHARING: u64 = 64;

@@ -33,7 +33,8 @@ mod space;
 mod storage;
 mod storage_ops;
 pub mod superblock;
-mod sync;
+#[doc(hidden)]
+pub mod sync;
 #[allow(unsafe_code, reason = "a room for it: the operating system")]
 mod sys;
 pub mod vfs;

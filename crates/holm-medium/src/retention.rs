@@ -18,9 +18,10 @@
 //! within its grace period.
 
 use crate::epoch::Epoch;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// The grace period: the distance from the label of an operation back to the last epoch that every crash keeps.
 pub const GRACE: Epoch = 2;

@@ -22,14 +22,15 @@ use crate::error::Result;
 use crate::loc::LINE;
 use crate::medium::Medium;
 use crate::retention::Retention;
+use crate::sync::PerThread;
+use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{Mutex, MutexGuard};
 use blocks::Blocks;
 use crossbeam_utils::CachePadded;
 use first_page::FIRST;
 use heap::{BEGIN, Heap, LONG};
 use local::{CLASSES, Own, ThreadCache};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
-use thread_local::ThreadLocal;
+use std::sync::Arc;
 use withheld::Withheld;
 
 /// Retired records that a thread reclaims when it has none of the size that it needs.
@@ -49,7 +50,7 @@ pub struct Space {
     blocks: Mutex<Blocks>,
     heap: Mutex<Heap>,
     /// Each in lines of its own, since its thread writes to it with every record.
-    own: ThreadLocal<CachePadded<Own>>,
+    own: PerThread<CachePadded<Own>>,
     retention: Arc<Retention>,
     /// Bytes of records that recovery found.
     found_bytes: AtomicU64,
@@ -75,7 +76,7 @@ impl Space {
         Space {
             blocks: Mutex::new(Blocks::new(retention.clone())),
             heap: Mutex::new(Heap::new()),
-            own: ThreadLocal::new(),
+            own: PerThread::new(),
             retention,
             found_bytes: AtomicU64::new(0),
             warm: AtomicU64::new(0),

@@ -79,7 +79,7 @@ fn lock(file: &dyn VfsFile, exclusive: bool) -> io::Result<bool> {
         if file.lock(exclusive)? {
             return Ok(true);
         }
-        std::thread::sleep(Duration::from_millis(1));
+        crate::sync::sleep(Duration::from_millis(1));
     }
     file.lock(exclusive)
 }

@@ -19,9 +19,9 @@ use crate::keys::{Keys, Slot};
 use crate::pre_image_filter::{Named, PreImageFilter};
 use crate::slab::Slab;
 use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use holm_medium::Epoch;
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 /// Enough that threads rarely meet in one.

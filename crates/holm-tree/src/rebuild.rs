@@ -25,6 +25,7 @@ use crate::keys::Keys;
 use crate::leaf::{BlockByte, BlockState, Leaf, Pairs, Recovery, RecoveryPoint, damaged_in};
 use crate::levels::{LevelPlan, Levels as _, Opening};
 use crate::reachable::ReachableRecords;
+use crate::sync::Mutex;
 use crate::tree_set::TreeSet;
 use found_leaves::FoundLeaf;
 use holm_medium::{Area, Epoch, Logged, Medium, MediumError, Result, Space};
@@ -34,7 +35,6 @@ use leaves::{ChangedAfter, Leaves, LeavesOf};
 use parallel::parallel;
 use plan::Plan;
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 
 /// What a rebuild is asked for.
 pub(crate) struct Request<'a> {

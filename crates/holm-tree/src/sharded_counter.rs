@@ -4,19 +4,19 @@
 //! were no faster than one.
 
 use crossbeam_utils::CachePadded;
+use holm_medium::sync::PerThread;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use thread_local::ThreadLocal;
 
 /// A number that many threads change and few read. Only its own thread stores to a count, so no locked instruction is
 /// needed.
 pub(crate) struct ShardedCounter {
     before: i64,
-    own: ThreadLocal<CachePadded<AtomicI64>>,
+    own: PerThread<CachePadded<AtomicI64>>,
 }
 
 impl ShardedCounter {
     pub(crate) fn of(pairs: u64) -> Self {
-        ShardedCounter { before: pairs as i64, own: ThreadLocal::new() }
+        ShardedCounter { before: pairs as i64, own: PerThread::new() }
     }
 
     /// Not inlined: inlined, it would reserve stack for whole lines in each operation that might reach it.

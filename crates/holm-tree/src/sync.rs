@@ -1,25 +1,10 @@
-//! The atomics and locks under schedule exploration: shuttle's where a test asks for them (`--cfg shuttle`), else those
-//! of std.
-//!
-//! The scheduler treats every ordering as sequentially consistent and explores interleavings only. Miri checks what
-//! weaker orderings allow.
+//! The atomics and locks of the medium's `sync`, and the search that reads atomics: where schedules are explored, it
+//! reads one at a time.
 
 use holm_search::Search;
 use std::sync::atomic::AtomicU64 as Raced;
 
-#[cfg(not(shuttle))]
-pub use std::{
-    hint::spin_loop,
-    sync::{Mutex, atomic},
-    thread::yield_now,
-};
-
-#[cfg(shuttle)]
-pub use shuttle::{
-    hint::spin_loop,
-    sync::{Mutex, atomic},
-    thread::yield_now,
-};
+pub use holm_medium::sync::{Mutex, MutexGuard, atomic, spin_loop, yield_now};
 
 /// Returns how many of the first `count` heads are at most `head`, with a vector kernel.
 #[cfg(not(shuttle))]

@@ -19,11 +19,12 @@ use crate::store::{Store, WritableStore};
 use dropped::DroppedTrees;
 use entry::Entry;
 use holm_medium::Epoch;
+use holm_medium::sync::atomic::Ordering;
+use holm_medium::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use holm_tree::TreeRoot;
 pub(crate) use number::CATALOG;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::Arc;
 
 /// The keyspace that every database has.
 pub(crate) const DEFAULT: &str = "default";

@@ -14,10 +14,11 @@ use crate::snapshot::{RecentSnapshot, Snapshot};
 use crate::store::{Files, Store, WritableStore};
 use crate::sweeper::{Sweeper, SweptDatabase};
 use crate::transaction::Turnstile;
+use holm_medium::sync::{Mutex, MutexGuard};
 use holm_medium::vfs::How;
 use holm_medium::{Background, ReadOnlyLock};
 use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// A database that is open for reading and writing.
 pub(crate) struct Engine {

@@ -10,12 +10,14 @@ use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::record::{self, Copied, NoRecord};
 use crate::store::{Store, WritableStore};
+use holm_medium::sync::Instant;
+use holm_medium::sync::atomic::{AtomicBool, Ordering};
+use holm_medium::sync::{Mutex, MutexGuard};
 use holm_medium::{Epoch, Image};
 use holm_tree::{LeafCursor, LookupAt, Released, SeekTarget, TreeRoot};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// The bytes that open generations may keep together, unless the caller chooses.
 pub(crate) const DEFAULT_SNAPSHOT_BYTES: u64 = 1 << 30;

@@ -19,9 +19,9 @@ use crate::expiry::StoredValue;
 use crate::operation::Operation;
 use crate::record;
 use crate::store::{Store, WritableStore};
+use holm_medium::sync::atomic::{AtomicU32, Ordering};
 use holm_medium::{Area, Guard, INTENTS, Image, Persistence};
 use holm_tree::back_off;
-use std::sync::atomic::{AtomicU32, Ordering};
 use xxhash_rust::xxh3::xxh3_64;
 
 const _: () = assert!(INTENTS == 32, "a bit for each slot");

@@ -75,7 +75,7 @@ struct ScanBuffers {
     back: CopiedPairs,
 }
 
-thread_local! {
+holm_medium::sync::thread_local! {
     /// The buffers of the thread's last iterator. Allocating them would be a tenth of a short scan's cost.
     static SPARE: Cell<ScanBuffers> = Cell::default();
 }

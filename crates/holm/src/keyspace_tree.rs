@@ -5,9 +5,9 @@ use crate::expiry::{ReadView, ValueFormat};
 use crate::keyspace_options::KeyspaceOptions;
 use crate::wall_clock::WallClock;
 use holm_medium::MediumError;
+use holm_medium::sync::atomic::{AtomicU64, Ordering};
 use holm_tree::TreeRoot;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One keyspace's tree.
 pub(crate) struct KeyspaceTree {

@@ -13,8 +13,9 @@ use crate::slice::Slice;
 use crate::store::Store;
 pub(crate) use commit::commit_with;
 use holm_medium::Epoch;
+use holm_medium::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 /// The catalog's key of the mark.
 pub(crate) const MARK: &[u8] = b"\0m";

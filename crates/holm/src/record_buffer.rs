@@ -5,7 +5,7 @@ use crate::expiry::StoredValue;
 use crate::operation::Operation;
 use std::cell::RefCell;
 
-thread_local! {
+holm_medium::sync::thread_local! {
     /// The buffer in which a thread encodes records before it writes them to the storage.
     static BUFFER: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
@@ -19,7 +19,8 @@ pub(crate) fn write_record(operation: &Operation<'_>, key: &[u8], value: StoredV
 /// Lends the thread's buffer for encoded records.
 #[inline]
 pub(crate) fn with_buffer<T>(encode: impl FnOnce(&mut Vec<u64>) -> T) -> T {
-    BUFFER.with_borrow_mut(|buffer| {
+    BUFFER.with(|buffer| {
+        let buffer = &mut *buffer.borrow_mut();
         let done = encode(buffer);
         if buffer.capacity() > 1 << 17 {
             // One large value must not leave every thread with a large buffer for ever.

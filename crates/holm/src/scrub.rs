@@ -12,10 +12,11 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::read_only::ReadOnlyDatabase;
 use crate::record;
 use crate::stats::SpaceStats;
+use holm_medium::sync::{Instant, sleep};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The report lists at most this many damages and counts the rest.
 const MOST_DAMAGES: usize = 100;
@@ -198,7 +199,7 @@ impl Scrub {
             }
             let pause = self.rate.map(|rate| pause_after(self.report.bytes, begun.elapsed(), rate));
             if let Some(pause) = pause.filter(|pause| !pause.is_zero() && self.report.cursor.is_some()) {
-                std::thread::sleep(pause);
+                sleep(pause);
             }
         }
         Ok(self.report)

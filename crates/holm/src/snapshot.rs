@@ -14,8 +14,9 @@ use crate::record::{self, Copied};
 use crate::slice::Slice;
 use crate::store::Store;
 use holm_medium::Image;
+use holm_medium::sync::Mutex;
 use std::ops::RangeBounds;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 /// The database as it was at one instant: [`Database::snapshot`](crate::Database::snapshot).

@@ -5,7 +5,7 @@ use crate::feed::FeedStats;
 use crate::recovery::Recovery;
 use crate::store::Store;
 use crate::sweep::SweepCounters;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use holm_medium::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Statistics of an open database: [`Database::stats`](crate::Database::stats).
 ///

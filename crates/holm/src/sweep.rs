@@ -16,9 +16,9 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::record::{self, NoRecord};
 use crate::store::{Store, WritableStore};
+use holm_medium::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use holm_tree::{Keys, LeafCursor, LeafVersion, SeekTarget, Seen, Slot, back_off};
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// How often a key whose leaf keeps changing is tried. The next pass finds it again.
 const MOST_ATTEMPTS: u32 = 64;

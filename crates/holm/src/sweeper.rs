@@ -7,11 +7,13 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::store::{Store, WritableStore};
 use crate::sweep::{Pass, SweepCounters, Swept};
+use holm_medium::sync::Instant;
+use holm_medium::sync::atomic::Ordering::Relaxed;
+use holm_medium::sync::thread::{self, JoinHandle};
+use holm_medium::sync::{Condvar, Mutex, MutexGuard};
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, PoisonError, TryLockError};
+use std::time::Duration;
 
 /// How expired records are removed: [`Builder::sweep`](crate::Builder::sweep). Readers see no difference.
 ///

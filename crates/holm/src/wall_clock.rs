@@ -1,9 +1,9 @@
 //! The time of the day, for the expiry of keys. It never goes back, whatever the system's clock does.
 
 use crate::expiry::Millis;
+use holm_medium::sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where the time comes from in place of the system's clock, in tests.

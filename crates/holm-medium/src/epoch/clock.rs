@@ -13,8 +13,9 @@ use super::labels::{Labels, ThreadSlot};
 use super::requests::Requests;
 use super::stuck::Stuck;
 use crate::error::{MediumError, Result};
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::{self, Duration};
+use crate::sync;
+use crate::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// The clock of a storage.
 pub struct Clock {
@@ -158,7 +159,7 @@ impl Clock {
     /// # Errors
     /// As [`Clock::wait_durable`]; [`MediumError::Late`], which names what this has waited for.
     pub fn wait_durable_within(&self, epoch: Epoch, at_most: Duration) -> Result<()> {
-        let deadline = time::Instant::now().checked_add(at_most).map(|until| (until, at_most));
+        let deadline = sync::Instant::now().checked_add(at_most).map(|until| (until, at_most));
         self.requests.wait_durable(&self.labels, epoch, deadline)
     }
 
@@ -221,7 +222,7 @@ impl Clock {
 impl Clock {
     /// For the thread that ends epochs: sleeps until a thread wants the active epoch durable, until `deadline`, or
     /// until the clock is stopped. Returns whether it was stopped.
-    pub fn sleep(&self, deadline: Option<time::Instant>) -> bool {
+    pub fn sleep(&self, deadline: Option<sync::Instant>) -> bool {
         self.requests.sleep(&self.labels, deadline)
     }
 

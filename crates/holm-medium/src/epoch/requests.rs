@@ -5,8 +5,9 @@
 use super::label::Epoch;
 use super::labels::Labels;
 use crate::error::{MediumError, Result};
+use crate::sync::Instant;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A refusal is returned after this many failed attempts: the first may have begun before the caller freed space.
 const ATTEMPTS: u64 = 2;

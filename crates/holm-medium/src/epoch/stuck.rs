@@ -4,9 +4,10 @@
 //! and other threads go on reading and writing. The operation is therefore not aborted, but it must not go unnoticed.
 
 use super::label::Epoch;
+use crate::sync::Instant;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long the end of an epoch waits before the first warning; each further warning waits twice as long.
 const PATIENCE: Duration = Duration::from_secs(1);

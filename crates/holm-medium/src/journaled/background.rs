@@ -18,10 +18,10 @@ use crate::medium::Medium as _;
 use crate::pace::Pace;
 use crate::storage::Storage;
 use crate::superblock::State;
+use crate::sync::thread::{self, JoinHandle};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 /// The most bytes that open epochs may be asked to write. Together with the largest value, and 64 KiB for each of
 /// thousands of threads, the record of an epoch stays below its limit of 4 GiB.

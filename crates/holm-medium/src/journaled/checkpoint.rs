@@ -18,9 +18,9 @@ use crate::error::{MediumError, Result};
 use crate::loc::parts;
 use crate::log::replay_until;
 use crate::superblock::{ImageKind, State, Superblock, superblock_path};
+use crate::sync::MutexGuard;
+use crate::sync::atomic::Ordering::Relaxed;
 use crate::vfs::write_all_at;
-use std::sync::MutexGuard;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Takes a checkpoint, if the log holds anything and no floor retains it.
 pub(super) fn checkpoint(shared: &Shared) -> Result<()> {

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::AtomicU64;
+use crate::sync::atomic::AtomicU64;
 
 /// Counters of the log, of growth and of checkpoints, since open.
 #[derive(Debug, Default)]

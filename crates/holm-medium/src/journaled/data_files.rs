@@ -12,11 +12,12 @@ use crate::loc::{Area, LINE};
 use crate::medium::Medium;
 use crate::region::{Backing, LARGE_PAGE};
 use crate::superblock::ImageKind;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sys;
 use crate::vfs::{FORMAT_PAGE, Identity, Vfs, VfsFile, read_exact_at, write_all_at};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A leaf area beyond this size grows in small pages: one dirty line of a large page writes 2 MiB, and leaves are
 /// written at random. This is about the leaves of three million records.

@@ -9,8 +9,9 @@ use super::checkpoint::checkpoint;
 use super::log_size::{due_at, kept};
 use super::state::Shared;
 use crate::error::Result;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use crate::sync::Instant;
+use crate::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 /// The longest time that a change waits for a checkpoint.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);

@@ -12,9 +12,9 @@ use crate::error::{MediumError, Result};
 use crate::loc::LINE;
 use crate::log::EpochRecord;
 use crate::superblock::ImageKind;
-use std::sync::MutexGuard;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use crate::sync::Instant;
+use crate::sync::MutexGuard;
+use crate::sync::atomic::Ordering::Relaxed;
 
 /// A record buffer of at most this many bytes is always kept.
 const SMALL_BUFFER: u64 = 256 << 10;

@@ -13,9 +13,10 @@ use crate::log::Log;
 use crate::pace::Pace;
 use crate::storage::Storage;
 use crate::superblock::{State, Superblock, superblock_path};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::vfs::VfsFile;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a wait for a checkpoint, or for space, lasts before its reason is checked again.

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 /// A flag and its condvar: wakes a background thread.

@@ -12,9 +12,9 @@
 use super::heap::Heap;
 use crate::epoch::Epoch;
 use crate::retention::Retention;
+use crate::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
 
 /// Records of fewer words are kept by exact size.
 pub(super) const CLASSES: usize = 512;

@@ -58,7 +58,7 @@ fn forgive(error: io::Error, stalled: u32) -> io::Result<u32> {
     match error.kind() {
         io::ErrorKind::Interrupted if stalled < STALLED_ATTEMPTS => Ok(stalled + 1),
         io::ErrorKind::WouldBlock if stalled < STALLED_ATTEMPTS => {
-            std::thread::yield_now();
+            crate::sync::yield_now();
             Ok(stalled + 1)
         }
         _ => Err(error),

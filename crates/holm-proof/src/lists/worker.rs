@@ -4,9 +4,9 @@ use super::reading::Reading;
 use super::{ALL, Board, LONG, NAME, OWN, SHARED_KEYS, encode, own_list};
 use crate::cycles::{Lists, Outcome, Step, Transaction};
 use holm::{Error, Result, SnapshotKeyspace};
+use holm_medium::sync::yield_now;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
-use std::thread::yield_now;
 
 /// A thread's work, and the history of it.
 #[derive(Debug)]

@@ -8,8 +8,8 @@
 use super::leaves::{ChangedAfter, Leaves};
 use crate::keys::{Keys, Slot};
 use crate::leaf::{BlockByte, Pairs, damaged_in};
+use crate::sync::{Mutex, MutexGuard};
 use holm_medium::{Area, Logged, MediumError, Result};
-use std::sync::{Mutex, MutexGuard};
 
 /// [`ChangedAfter`] of several blocks.
 #[derive(Clone, Copy, Default)]

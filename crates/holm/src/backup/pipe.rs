@@ -1,7 +1,7 @@
 //! A pipe between two threads. The operating system's would end a process that does not ignore its signal.
 
+use holm_medium::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::io::{self, Read, Write};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 /// The writes that wait in a pipe before the writer does.
 const WAITING: usize = 16;

@@ -60,7 +60,7 @@ pub(super) fn copy(
     write: impl FnOnce(&mut dyn Write) -> Result<BackupInfo> + Send,
 ) -> Result<BackupInfo> {
     let (mut from, mut to) = pipe();
-    std::thread::scope(|scope| {
+    holm_medium::sync::thread::scope(|scope| {
         let writer = scope.spawn(move || write(&mut to));
         let restored = restore(builder, &mut from, folder);
         // If the restoration has failed, this ends the writer.

@@ -6,7 +6,8 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::store::WritableStore;
 use holm_medium::Epoch;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use holm_medium::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, PoisonError};
 
 /// A tree that was dropped.
 struct DroppedTree {

@@ -5,11 +5,12 @@ use super::queue::End;
 use super::subscribers::Subscribers;
 use crate::error::Error;
 use crate::keys::Records;
+use holm_medium::sync::Instant;
+use holm_medium::sync::Mutex;
+use holm_medium::sync::atomic::Ordering::Relaxed;
 use holm_medium::{Epoch, EpochObserver, MediumError};
 use holm_tree::ReadDifference;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, PoisonError};
 
 /// Gives the changes of epochs to the feeds.
 pub(crate) struct FeedObserver {

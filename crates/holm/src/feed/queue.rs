@@ -4,9 +4,11 @@ use super::changes::Changes;
 use super::names::Names;
 use crate::error::{Error, Result};
 use holm_medium::Epoch;
+use holm_medium::sync::Instant;
+use holm_medium::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::PoisonError;
+use std::time::Duration;
 
 /// Why a feed gives nothing after what it holds.
 #[derive(Clone, Debug)]

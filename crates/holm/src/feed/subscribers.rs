@@ -3,8 +3,9 @@
 use super::queue::{End, Queue};
 use super::stats::FeedStats;
 use holm_medium::Epoch;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use holm_medium::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use holm_medium::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, PoisonError};
 
 /// The open feeds of a database, for the group-commit thread and for their readers. It keeps nothing of the database
 /// open.

@@ -5,8 +5,9 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
 use crate::slice::Slice;
+use holm_medium::sync::RandomState;
 use std::cell::RefCell;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ const MOST_ATTEMPTS: u32 = 1_000;
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 
-thread_local! {
+holm_medium::sync::thread_local! {
     /// The databases in whose transactions this thread is.
     static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
@@ -34,7 +35,8 @@ struct Inside;
 impl Inside {
     fn enter(engine: &Arc<Engine>) -> Result<Self> {
         let address = Arc::as_ptr(engine) as usize;
-        INSIDE.with_borrow_mut(|inside| {
+        INSIDE.with(|inside| {
+            let mut inside = inside.borrow_mut();
             if inside.contains(&address) {
                 let what = "a transaction within a transaction of the same database: it would commit by itself".into();
                 return Err(Error::Invalid { what });
@@ -47,19 +49,19 @@ impl Inside {
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        let _left = INSIDE.with_borrow_mut(Vec::pop);
+        let _left = INSIDE.with(|inside| inside.borrow_mut().pop());
     }
 }
 
 /// Waits before another attempt: longer each time, and not as long as other threads do.
 pub(crate) fn pause(attempt: u32) {
     if attempt < 2 {
-        return std::thread::yield_now();
+        return holm_medium::sync::yield_now();
     }
     let most = Duration::from_micros(1 << attempt.min(10)).min(LONGEST_PAUSE);
     // Each `RandomState` has other keys.
     let share = RandomState::new().hash_one(attempt) as u32;
-    std::thread::sleep(most.mul_f64(f64::from(share) / f64::from(u32::MAX)));
+    holm_medium::sync::sleep(most.mul_f64(f64::from(share) / f64::from(u32::MAX)));
 }
 
 /// Makes attempts until one has an answer, with pauses in between; they are numbered from 0 on. After some conflicts an

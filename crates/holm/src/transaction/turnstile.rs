@@ -4,9 +4,11 @@
 //! they commit, so only plain writes can still disturb it. They wait for a bounded time: the holder runs its caller's
 //! code, which may itself wait for one of them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use holm_medium::sync::Instant;
+use holm_medium::sync::atomic::{AtomicUsize, Ordering};
+use holm_medium::sync::{Mutex, MutexGuard};
+use std::sync::{PoisonError, TryLockError};
+use std::time::Duration;
 
 /// How long a commit waits for the transaction that goes alone.
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
@@ -48,7 +50,7 @@ impl Turnstile {
             && matches!(self.lock.try_lock(), Err(TryLockError::WouldBlock))
             && start.elapsed() < LONGEST_WAIT
         {
-            std::thread::sleep(Duration::from_micros(20));
+            holm_medium::sync::sleep(Duration::from_micros(20));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::Reads;
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
-thread_local! {
+holm_medium::sync::thread_local! {
     /// The reads of the last transaction, cleared.
     static SPARE: Cell<Option<Box<Reads>>> = const { Cell::new(None) };
 }
