@@ -26,14 +26,17 @@ pub use faults::{Calls, Fault, Kind};
 use attached_image::AttachedImage;
 use content::Content;
 use faults::{Faults, Order};
+use holm_medium::sync::{Quiet, quiet, sleep, step};
 use holm_medium::vfs::{FORMAT_PAGE as PAGE, How, Identity, Vfs, VfsFile};
 use holm_medium::{Area, Image};
 use names::{Inode, Names};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A handle of a simulated disk; clones are handles of the same disk.
 #[derive(Clone, Debug)]
@@ -53,6 +56,28 @@ struct State {
     /// The next number of a file or a handle.
     next: u64,
     refuse_direct: bool,
+    /// What each call that concerns bytes takes.
+    latency: Duration,
+}
+
+/// The locked state of a disk.
+struct Locked<'a> {
+    state: MutexGuard<'a, State>,
+    _quiet: Quiet,
+}
+
+impl Deref for Locked<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
 }
 
 #[derive(Debug)]
@@ -80,9 +105,25 @@ impl SimDisk {
         SimDisk { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// A panic elsewhere while the lock was held leaves a usable disk.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A panic elsewhere while the lock was held leaves a usable disk. Where schedules are explored, another thread may
+    /// run before this one has the lock, and none while it has it.
+    fn state(&self) -> Locked<'_> {
+        step();
+        let quiet = quiet();
+        Locked { state: self.state.lock().unwrap_or_else(PoisonError::into_inner), _quiet: quiet }
+    }
+
+    /// Makes every call that reads, writes or syncs bytes take this time.
+    pub fn slow_down(&self, latency: Duration) {
+        self.state().latency = latency;
+    }
+
+    /// Waits as long as a call takes.
+    fn wait(&self) {
+        let latency = self.state().latency;
+        if !latency.is_zero() {
+            sleep(latency);
+        }
     }
 
     /// Sets a fault for one call: the `index`-th of its kind from the beginning, counted from 0.
@@ -316,8 +357,19 @@ impl SimFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.disk.wait();
         let mut state = self.disk.state();
-        let done = state.plain(Kind::Sync);
+        let mut done = state.plain(Kind::Sync);
+        if done.is_ok() {
+            let content = self.content(&mut state)?;
+            // One half first: the power may go, and other threads may write, in the middle of a sync.
+            content.sync_range(0, content.current().len() / 2);
+            drop(state);
+            state = self.disk.state();
+            if state.faults.off {
+                done = Err(io::Error::other("the power went in this call"));
+            }
+        }
         let off = state.faults.off;
         let content = self.content(&mut state)?;
         match &done {
@@ -341,6 +393,7 @@ impl VfsFile for SimFile {
 
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.refuse_misaligned(buf, offset)?;
+        self.disk.wait();
         let mut state = self.disk.state();
         let fault = state.faults.meet(Kind::Read)?;
         if let Some(error) = fault.and_then(Fault::error) {
@@ -359,6 +412,7 @@ impl VfsFile for SimFile {
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
         self.refuse_if_read_only()?;
         self.refuse_misaligned(buf, offset)?;
+        self.disk.wait();
         let mut state = self.disk.state();
         let direct = self.how.direct;
         let fault = state.faults.meet(if direct { Kind::Direct } else { Kind::Write })?;
@@ -386,7 +440,13 @@ impl VfsFile for SimFile {
                 }
                 content.write(at, &buf[..len]);
                 if direct {
-                    content.sync_range(at, at + len);
+                    // The sectors reach the medium one by one: the power may go in between.
+                    drop(state);
+                    state = self.disk.state();
+                    if state.faults.off {
+                        return Err(io::Error::other("the power went in this call"));
+                    }
+                    self.content(&mut state)?.sync_range(at, at + len);
                 }
             }
         }
