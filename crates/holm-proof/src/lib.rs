@@ -25,10 +25,13 @@ pub mod scenarios;
 #[cfg(all(test, shuttle))]
 mod schedules;
 pub mod script;
+#[cfg(shuttle)]
+pub mod simulate;
 mod snapshot;
 mod subject;
-// The unit tests need no design, and would compile each of them once more; schedules are unit tests too.
-#[cfg(any(not(test), shuttle))]
+// The unit tests need no design, and would compile each of them once more; schedules are unit tests too, and are all
+// that needs designs where a scheduler runs.
+#[cfg(any(all(test, shuttle), not(any(test, shuttle))))]
 pub mod subjects;
 pub mod table;
 mod threads;

@@ -12,6 +12,7 @@ pub use worker::Worker;
 use crate::cycles::Lists;
 use holm::{Database, Keyspace, Result};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// The number of threads that work on the lists.
@@ -65,7 +66,7 @@ pub struct Board {
     long_batch: usize,
     /// The keyspace that long transactions read, too; `None`: no transaction is long.
     other: Option<Keyspace>,
-    instants: AtomicU64,
+    instants: Arc<AtomicU64>,
     elements: AtomicU64,
 }
 
@@ -76,7 +77,7 @@ impl Board {
     /// Those of the database.
     pub fn new(db: &Database, set: u64, fillers: u8) -> Result<Self> {
         let space = db.keyspace(NAME)?;
-        let (instants, elements) = (AtomicU64::new(1), AtomicU64::new(1));
+        let (instants, elements) = (Arc::new(AtomicU64::new(1)), AtomicU64::new(1));
         Ok(Board { db: db.clone(), space, set, fillers, long_batch: 0, other: None, instants, elements })
     }
 
@@ -102,6 +103,11 @@ impl Board {
     /// The present instant; no two calls return the same one.
     pub fn now(&self) -> u64 {
         self.instants.fetch_add(1, SeqCst)
+    }
+
+    /// The number of the next instant, which [`Board::now`] counts up.
+    pub fn instants(&self) -> Arc<AtomicU64> {
+        self.instants.clone()
     }
 
     fn element(&self) -> u64 {

@@ -1,0 +1,153 @@
+//! What is expected of a run: of the answers that its threads got, and of each image that a crash has left.
+
+use super::plan::Plan;
+use super::solo::{DOOMED, SOLO, contents, is_possible};
+use super::stage::{Moment, Stage};
+use super::threads::{REGISTERS, found_registers};
+use super::world::{Notes, World, builder, lock, open};
+use crate::cycles::{check, check_left};
+use crate::disk::{Fault, Kind, SimDisk};
+use crate::history::{Call, check as check_calls, check_crash};
+use crate::lists::{Board, Worker};
+use holm::{Database, Error, RecoveredFrom};
+use std::sync::Arc;
+
+/// Checks all answers, and the database at the end.
+///
+/// # Panics
+/// If anything is wrong.
+pub(super) fn judge_answers(world: &World) {
+    judge_history(&world.notes);
+    let report = world.db.check().expect("it can be read");
+    assert_eq!(report.faults, Vec::<String>::new(), "faults at the end");
+    let stats = world.db.stats();
+    assert_eq!(stats.snapshots.open, 0, "{:?}", stats.snapshots);
+    assert_eq!(stats.snapshots.record_bytes, 0, "{:?}", stats.snapshots);
+    world.stage.count("checkpoints", stats.log.checkpoints);
+    world.stage.count("epochs logged", stats.log.entries);
+    world.stage.count("growths by writers", stats.space.grow_stalls);
+    world.stage.count("throttled writes", stats.epochs.throttled_writes);
+    world.stage.count("records swept", stats.sweep.records_removed);
+}
+
+/// Checks the answers alone.
+pub(super) fn judge_history(notes: &Notes) {
+    if let Err(wrong) = check(&lock(&notes.transactions)) {
+        panic!("not serializable: {}", wrong[0]);
+    }
+    if let Err(wrong) = check_calls(&lock(&notes.calls)) {
+        panic!("not linearizable: {wrong}");
+    }
+}
+
+/// Opens what a crash has left, perhaps with a second crash on the way, and compares it with the history.
+///
+/// # Panics
+/// If anything is wrong.
+pub(super) fn judge_image(plan: &Plan, stage: &Arc<Stage>, moment: &Moment, notes: &Notes) {
+    let crash = moment.crash;
+    let (mut disk, mut floor) = (moment.disk.clone(), moment.floor);
+    if let Some(call) = crash.again {
+        disk.fail(Kind::Any, call, Fault::PowerCut);
+        let opened = open(plan, stage, &disk);
+        let cut = opened.is_err();
+        drop(opened);
+        if cut {
+            stage.count("recoveries that were cut", 1);
+            floor = moment.synced;
+        }
+        disk = disk.crash_seeded(crash.seed ^ 1);
+    }
+    let db = match open(plan, stage, &disk) {
+        Ok(db) => db,
+        // An image whose crash lies before the end of its creation is none.
+        Err(error) => panic!("the image cannot be opened: {error}"),
+    };
+    let source = match db.recovery().source {
+        RecoveredFrom::Log { .. } => "recoveries from the log",
+        RecoveredFrom::PageCache => "recoveries from the page cache",
+        _ => "other recoveries",
+    };
+    stage.count(source, 1);
+    let report = db.check().expect("it can be read");
+    assert_eq!(report.faults, Vec::<String>::new(), "faults in the image");
+    compare(&db, moment, floor, notes);
+    stage.count("images", 1);
+    if crash.seed % 4 == 0 {
+        work_on(db, plan, stage, &disk, crash.seed);
+    }
+}
+
+fn compare(db: &Database, moment: &Moment, floor: u64, notes: &Notes) {
+    let now = moment.now;
+    let left = Board::new(db, 0, 0).and_then(|board| board.lists()).expect("sound");
+    if let Err(loss) = check_left(&lock(&notes.transactions), &left, floor) {
+        panic!("the image is no prefix: {loss}; {}", db.recovery());
+    }
+    let calls: Vec<Call> = lock(&notes.calls).iter().map(|call| promised(*call, floor)).collect();
+    let registers = db.keyspace(REGISTERS).and_then(|space| found_registers(&space)).expect("sound");
+    if let Err(wrong) = check_crash(&calls, now, &registers) {
+        panic!("the image is no prefix: {wrong}; {}", db.recovery());
+    }
+    let solo = db.keyspace(SOLO).and_then(|space| contents(&space)).expect("sound");
+    let is_possible = is_possible(&lock(&notes.solo), &solo, floor, now);
+    assert!(is_possible, "the image has no state of the thread's own keyspace; {}", db.recovery());
+    compare_generations(db, now, floor, notes);
+}
+
+fn compare_generations(db: &Database, now: u64, floor: u64, notes: &Notes) {
+    let Some(space) = db.existing_keyspace(DOOMED).expect("sound") else { return };
+    let found: std::collections::BTreeSet<_> = contents(&space).expect("sound").into_values().collect();
+    assert!(found.len() <= 1, "values of one generation are in the image");
+    let Some(found) = found.first() else { return };
+    let generations = lock(&notes.generations);
+    let found = u64::from_le_bytes(found[..].try_into().expect("eight bytes"));
+    let of = generations.iter().find(|(number, ..)| *number == found);
+    let Some((_, began, ended)) = of else { panic!("generation {found} never was") };
+    assert!(*began < now, "generation {found} was not yet");
+    assert!(ended.is_none_or(|ended| ended >= floor), "generation {found} was dropped");
+}
+
+/// A call that need not have survived may have taken effect or not.
+fn promised(call: Call, floor: u64) -> Call {
+    if call.ended.is_some_and(|ended| ended < floor) { call } else { Call { saw: None, ended: None, ..call } }
+}
+
+/// Goes on with what recovery has left, closes it, and finds the same again.
+fn work_on(db: Database, plan: &Plan, stage: &Arc<Stage>, disk: &SimDisk, seed: u64) {
+    let done = || -> Result<(), Error> {
+        let board = Board::new(&db, 1, 3)?;
+        let mut worker = Worker::new(&board, 0, seed);
+        (0..6).try_for_each(|_| worker.step(&mut |_| ()))?;
+        if let Err(wrong) = check(&worker.into_history()) {
+            panic!("not serializable after recovery: {}", wrong[0]);
+        }
+        Ok(())
+    };
+    match done() {
+        Ok(()) => {}
+        Err(Error::Capacity { .. }) if plan.is_small() => {}
+        Err(error) => panic!("an error after recovery: {error}"),
+    }
+    assert_eq!(db.check().expect("it can be read").faults, Vec::<String>::new(), "faults after recovery");
+    let left = Board::new(&db, 1, 3).and_then(|board| board.lists()).expect("sound");
+    db.close().expect("nothing fails");
+    let db = open(plan, stage, disk).expect("closed");
+    assert!(matches!(db.recovery().source, RecoveredFrom::CleanShutdown), "{}", db.recovery());
+    assert_eq!(Board::new(&db, 1, 3).and_then(|board| board.lists()).expect("sound"), left, "closed and opened");
+    stage.count("images worked on", 1);
+}
+
+/// Restores each backup, and finds a prefix of the history in it.
+pub(super) fn judge_backups(plan: &Plan, stage: &Arc<Stage>, notes: &Notes) {
+    for (floor, stream) in &*lock(&notes.backups) {
+        let disk = SimDisk::new();
+        builder(plan, stage, &disk).restore(&mut &stream[..], "/d").expect("it was written whole");
+        let db = open(plan, stage, &disk).expect("it was restored");
+        let left = Board::new(&db, 0, 0).and_then(|board| board.lists()).expect("sound");
+        if let Err(loss) = check_left(&lock(&notes.transactions), &left, *floor) {
+            panic!("the backup is no prefix: {loss}");
+        }
+        stage.count("backups restored", 1);
+    }
+}

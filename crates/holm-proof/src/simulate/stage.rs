@@ -1,0 +1,203 @@
+//! What the scheduler knows of a run: the disk and the clocks, what is to happen before which step, and the images that
+//! crashes have left.
+
+use super::counts::Counts;
+use super::plan::{Crash, End, Plan, What};
+use crate::disk::{Fault, Kind, SimDisk};
+use holm_medium::sync::scheduled::time;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The folder of the database.
+pub(super) const FOLDER: &str = "/d";
+
+/// The clock on the wall begins here, in milliseconds.
+const WALL: i64 = 1_700_000_000_000;
+
+/// What a crash has left.
+pub(super) struct Moment {
+    pub(super) crash: Crash,
+    pub(super) disk: SimDisk,
+    /// The instant of the crash in the history.
+    pub(super) now: u64,
+    /// What had returned before this instant must be left.
+    pub(super) floor: u64,
+    /// The same if the power goes before what is left has been opened.
+    pub(super) synced: u64,
+}
+
+/// The part of a run that crashes and faults meet.
+pub(super) struct Live {
+    pub(super) disk: SimDisk,
+    /// The next instant of the history.
+    pub(super) instants: Arc<AtomicU64>,
+    /// What had returned before this instant was durable when a call said so.
+    pub(super) synced: Arc<AtomicU64>,
+    /// Whether each call that has returned is durable.
+    pub(super) strict: bool,
+    /// Whether the death of the process counts as a loss of power, except for the page cache.
+    pub(super) private: bool,
+}
+
+/// What the scheduler knows of a run.
+#[derive(Default)]
+pub(super) struct Stage {
+    state: Mutex<State>,
+    is_live: AtomicBool,
+    /// What was added to the clock on the wall, and the highest time that it has shown.
+    wall: [AtomicI64; 2],
+}
+
+#[derive(Default)]
+struct State {
+    crashes: Vec<Crash>,
+    faults: Vec<super::plan::FaultAt>,
+    live: Option<Live>,
+    /// Steps since the run is live.
+    step: u64,
+    steps: u64,
+    trace: u64,
+    moments: Vec<Moment>,
+    /// Whether the disk has failed: then the next opening trusts nothing but the log.
+    has_failed: bool,
+    counts: Counts,
+}
+
+impl Stage {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let stage = Stage::default();
+        // In reverse: the next one is the last.
+        stage.state().crashes = plan.crashes.iter().rev().copied().collect();
+        stage.state().faults = plan.faults.iter().rev().copied().collect();
+        stage
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on, steps count, and what was planned happens.
+    pub(super) fn begin(&self, live: Live) {
+        self.state().live = Some(live);
+        self.is_live.store(true, SeqCst);
+    }
+
+    /// Nothing more happens.
+    pub(super) fn end(&self) {
+        self.is_live.store(false, SeqCst);
+        self.state().live = None;
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.is_live.load(SeqCst)
+    }
+
+    /// The images so far.
+    pub(super) fn take_moments(&self) -> Vec<Moment> {
+        std::mem::take(&mut self.state().moments)
+    }
+
+    pub(super) fn count(&self, name: &'static str, count: u64) {
+        self.state().counts.add(name, count);
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.state().counts.clone()
+    }
+
+    /// Notes the number of steps and the hash of the schedule.
+    pub(super) fn trace(&self, steps: u64, trace: u64) {
+        let mut state = self.state();
+        (state.steps, state.trace) = (steps, trace);
+    }
+
+    /// The number of all steps, that of steps since the run is live, and the hash of the schedule.
+    pub(super) fn traced(&self) -> (u64, u64, u64) {
+        let state = self.state();
+        (state.steps, state.step, state.trace)
+    }
+
+    /// What the clock on the wall shows. It follows the simulated time, and jumps.
+    pub(super) fn wall_clock(&self) -> SystemTime {
+        let shows = WALL + (time::elapsed_ns() / 1_000_000) as i64 + self.wall[0].load(SeqCst);
+        self.wall[1].fetch_max(shows, SeqCst);
+        UNIX_EPOCH + Duration::from_millis(shows as u64)
+    }
+
+    /// The highest time that the clock on the wall has shown, in milliseconds.
+    pub(super) fn highest_wall(&self) -> i64 {
+        self.wall[1].load(SeqCst)
+    }
+
+    /// Called by the scheduler while no thread runs.
+    pub(super) fn before_step(&self) {
+        if !self.is_live() {
+            return;
+        }
+        let mut state = self.state();
+        let state = &mut *state;
+        state.step += 1;
+        let Some(live) = &state.live else { return };
+        while let Some(fault) = state.faults.pop_if(|fault| fault.step <= state.step) {
+            state.has_failed |= fault.what.is_failure();
+            self.meet(live, fault.what, &mut state.counts, fault.step);
+        }
+        while let Some(crash) = state.crashes.pop_if(|crash| crash.step <= state.step) {
+            state.moments.push(Self::crash(live, crash, state.has_failed));
+        }
+    }
+
+    fn crash(live: &Live, crash: Crash, has_failed: bool) -> Moment {
+        let now = live.instants.fetch_add(1, SeqCst);
+        let (disk, survives) = match crash.end {
+            End::Death => (live.disk.kill(), !live.private && !has_failed),
+            End::PowerToDurable => (live.disk.crash_to_durable(), false),
+            End::Power => (live.disk.crash_seeded(crash.seed), false),
+        };
+        let synced = if live.strict { now } else { live.synced.load(SeqCst) };
+        Moment { crash, disk, now, floor: if survives { now } else { synced }, synced }
+    }
+
+    fn meet(&self, live: &Live, what: What, counts: &mut Counts, seed: u64) {
+        let disk = &live.disk;
+        let name = match what {
+            What::WriteBack(of) => {
+                disk.write_back(seed, of);
+                "write-backs"
+            }
+            What::FailWriteBack(file) => {
+                disk.write_back(seed, 2);
+                let path = Path::new(FOLDER).join(["leaves", "records"][file]);
+                disk.fail_write_back(&path);
+                "failed write-backs"
+            }
+            What::Slow(micros) => {
+                disk.slow_down(Duration::from_micros(micros.into()));
+                "changes of latency"
+            }
+            What::Eio(ahead) => {
+                disk.fail(Kind::Any, disk.calls().of(Kind::Any) + ahead, Fault::Eio);
+                "failed calls"
+            }
+            What::Full => {
+                disk.fail_from(Kind::Allocate, 0, Fault::NoSpace);
+                "full disks"
+            }
+            What::Room => {
+                disk.heal();
+                "disks with room again"
+            }
+            What::WallClock(millis) => {
+                self.wall[0].fetch_add(millis.into(), SeqCst);
+                "jumps of the clock on the wall"
+            }
+            What::Stop(millis) => {
+                time::advance(u64::from(millis) * 1_000_000);
+                "stops of the whole process"
+            }
+        };
+        counts.add(name, 1);
+    }
+}
