@@ -1,5 +1,5 @@
-//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, histories, damage, mutants, miri, fuzz,
-//! stores, power-cut, bench, designs, figures, report, install-c, new-leaf.
+//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
+//! miri, fuzz, stores, power-cut, bench, designs, figures, report, install-c, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -26,6 +26,9 @@ enum Verb {
     /// Explores schedules of latch, clock, slab and tree, and crashes some; every failure prints the schedule that
     /// repeats it.
     Schedules(proofs::Schedules),
+    /// Simulates the whole store: threads, faults and crashes, all drawn from seeds; every failure prints the seed that
+    /// repeats it, and a smaller plan. Arguments go to the program itself: `--seed`, `--seconds`, `--profile`.
+    Simulate(Rest),
     /// Checks many histories of transactions: each has an order, and what a crash leaves is closed under the
     /// dependencies between them. First under the scheduler, then with threads over a database.
     Histories(proofs::Histories),
@@ -121,6 +124,7 @@ fn main() -> Result<()> {
             run_program("proof", "holm-proof", (Some("crash"), features), &crash.arguments())
         }
         Verb::Schedules(settings) => proofs::schedules(&settings),
+        Verb::Simulate(rest) => proofs::simulate(&rest.arguments),
         Verb::Histories(settings) => proofs::histories(&settings),
         Verb::Damage(settings) => proofs::damage(&settings),
         Verb::Miri { seeds } => proofs::miri(seeds),

@@ -1,5 +1,5 @@
-//! `schedules`, `histories`, `damage`, `miri`, `fuzz` and `stores`: checks that need a special build, read the release
-//! build, or repeat a test with other numbers.
+//! `schedules`, `simulate`, `histories`, `damage`, `miri`, `fuzz` and `stores`: checks that need a special build, read
+//! the release build, or repeat a test with other numbers.
 //!
 //! Special builds have a target folder of their own, so that switching between them rebuilds nothing.
 
@@ -92,6 +92,14 @@ pub(crate) fn schedules(settings: &Schedules) -> Result<()> {
     let packages = ["--package", "holm-medium", "--package", "holm-tree"];
     cargo(&[&["test", "--test", "schedules"], &packages[..]].concat(), &variables)?;
     cargo(&["test", "--lib", "--package", "holm-proof", "schedules::"], &variables)
+}
+
+/// Runs the simulation of the store, optimised and with every assertion.
+pub(crate) fn simulate(arguments: &[String]) -> Result<()> {
+    let target = target("schedules")?;
+    let variables = [("RUSTFLAGS", "--cfg shuttle"), ("CARGO_TARGET_DIR", target.as_str())];
+    let words = ["run", "--profile", "proof", "--package", "holm-proof", "--bin", "simulate", "--"];
+    cargo(&words.into_iter().chain(arguments.iter().map(String::as_str)).collect::<Vec<_>>(), &variables)
 }
 
 /// Checks many histories of transactions: of schedules over a small tree, which are crashed, and of threads over a

@@ -21,6 +21,7 @@ mod judge;
 mod lists;
 mod marks;
 mod ranges;
+mod simulations;
 mod snapshots;
 
 use crate::subject::Subject;

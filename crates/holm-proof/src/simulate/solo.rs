@@ -44,14 +44,16 @@ pub(super) fn solo(world: &World) -> Result<()> {
     for _ in 0..world.plan.operations {
         let (key, kind) = (random.random_range(0..KEYS), random.random_range(0..8));
         let value = |random: &mut Pcg64Mcg| {
-            let longest = if world.plan.heavy { LONGEST_LARGE } else { LONGEST };
-            let len = if random.random_ratio(1, 8) { random.random_range(0..longest) } else { 8 };
+            let (longest, often) = if world.plan.heavy { (LONGEST_LARGE, 4) } else { (LONGEST, 1) };
+            let len = if random.random_ratio(often, 8) { random.random_range(0..longest) } else { 8 };
             Some(vec![random.random(); len])
         };
         let changes: Vec<Change> = match kind {
             0..3 => vec![(name(key), value(&mut random))],
             3 => vec![(name(key), None)],
-            4..7 => (0..random.random_range(1..40)).map(|step| (name(key + 3 * step), value(&mut random))).collect(),
+            4..7 => (0..random.random_range(1..if world.plan.heavy { 16 } else { 40 }))
+                .map(|step| (name(key + 3 * step), value(&mut random)))
+                .collect(),
             _ => model.range(name(key)..name(key + 60)).map(|(key, _)| (key.clone(), None)).collect(),
         };
         let one_by_one = kind == 7;

@@ -181,6 +181,10 @@ impl Stage {
                 disk.fail(Kind::Any, disk.calls().of(Kind::Any) + ahead, Fault::Eio);
                 "failed calls"
             }
+            What::Lie(ahead) => {
+                disk.fail_from(Kind::Direct, disk.calls().of(Kind::Direct) + ahead, Fault::Lost);
+                "disks that lie"
+            }
             What::Full => {
                 disk.fail_from(Kind::Allocate, 0, Fault::NoSpace);
                 "full disks"

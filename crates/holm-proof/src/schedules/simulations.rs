@@ -1,0 +1,91 @@
+//! The simulation of the whole store, for a few seeds: nothing is wrong, everything is met, a seed repeats its run, and a
+//! disk that lies is caught. `cargo xtask simulate` runs many.
+
+use crate::simulate::{Counts, Crash, End, FaultAt, Plan, Profile, What, run, shrink};
+use holm::Durability;
+
+/// Seeds of each profile.
+const FEW: u64 = 24;
+
+/// What the runs of all profiles meet.
+const MET: [&str; 23] = [
+    "backups restored",
+    "changes of latency",
+    "checkpoints",
+    "commits",
+    "conflicts",
+    "copies that followed a feed",
+    "disks with room again",
+    "drops of keyspaces",
+    "epochs logged",
+    "failed calls",
+    "failed write-backs",
+    "full disks",
+    "growths by writers",
+    "images",
+    "images worked on",
+    "jumps of the clock on the wall",
+    "recoveries from the log",
+    "recoveries from the page cache",
+    "recoveries that were cut",
+    "records swept",
+    "refused calls",
+    "syncs",
+    "write-backs",
+];
+
+fn simulated(profile: Profile) -> Counts {
+    let mut counts = Counts::default();
+    for seed in 1..=FEW {
+        let plan = Plan::draw(seed, profile);
+        let outcome = run(&plan);
+        assert_eq!(outcome.failure, None, "seed {seed} profile {profile} step {}: {plan:?}", outcome.steps[1]);
+        counts.merge(&outcome.counts);
+    }
+    counts
+}
+
+#[test]
+fn every_kind_of_event_is_met_and_nothing_is_wrong() {
+    let mut counts = Counts::default();
+    for profile in [Profile::Calm, Profile::Crashes, Profile::Faults] {
+        counts.merge(&simulated(profile));
+    }
+    let missed: Vec<_> = MET.into_iter().filter(|name| counts.of(name) == 0).collect();
+    assert!(missed.is_empty(), "never met: {missed:?}; {counts}");
+}
+
+#[test]
+fn a_plan_repeats_its_run() {
+    for seed in [2, 5] {
+        let plan = Plan::draw(seed, Profile::Faults);
+        let [first, second] = [run(&plan), run(&plan)];
+        assert_eq!(
+            (first.trace, first.steps, first.counts),
+            (second.trace, second.steps, second.counts),
+            "seed {seed}"
+        );
+    }
+    let traces = [2, 3].map(|seed| run(&Plan::draw(seed, Profile::Calm)).trace);
+    assert_ne!(traces[0], traces[1], "seeds differ");
+}
+
+/// The disk acknowledges records of the log that it has not written: the simulation finds the loss, and a smaller plan
+/// that shows it.
+#[test]
+fn a_disk_that_lies_is_caught() {
+    let lies = |seed: &u64| {
+        let mut plan = Plan::draw(*seed, Profile::Calm);
+        plan.durability = Durability::Strict;
+        plan.faults = vec![FaultAt { step: 0, what: What::Lie(2) }];
+        plan.crashes = vec![Crash { step: 2_000, end: End::PowerToDurable, seed: 1, again: None }];
+        let outcome = run(&plan);
+        outcome.failure.is_some().then_some((plan, outcome))
+    };
+    let (plan, outcome) = (1..20).find_map(|seed| lies(&seed)).expect("the loss is found");
+    let failure = outcome.failure.clone().unwrap_or_default();
+    assert!(failure.contains("the image"), "{failure}");
+    let (smaller, outcome) = shrink(&plan, outcome);
+    assert!(outcome.failure.is_some(), "it fails still");
+    assert!(smaller.operations < plan.operations && smaller.workers <= plan.workers, "{smaller:?}");
+}
