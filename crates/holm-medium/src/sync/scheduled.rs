@@ -32,7 +32,7 @@ std::thread_local! {
     static QUIET: Cell<u32> = const { Cell::new(0) };
     /// Steps until the next interruption.
     static LEFT: Cell<u32> = const { Cell::new(0) };
-    /// Interruptions come at one step in so many, on average.
+    /// The steps from one interruption to the next, on average.
     static APART: Cell<u32> = const { Cell::new(1) };
     /// The state of the generator that draws them.
     static DRAWN: Cell<u64> = const { Cell::new(0) };

@@ -67,22 +67,22 @@ pub struct Crash {
 /// What happens to the live disk, or to the clock on the wall.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
-    /// The kernel writes some pages back: one in so many.
+    /// The kernel writes some pages back: one in this number.
     WriteBack(u32),
     /// The kernel's own write-back of a data file fails: of the leaves (0) or the records (1).
     FailWriteBack(usize),
     /// Each call takes this many microseconds from now on.
     Slow(u32),
-    /// A read, write or sync that is so many calls ahead fails.
+    /// A call fails: the first one after this number of calls.
     Eio(u64),
-    /// From so many calls ahead on, the disk acknowledges what is written past the page cache, and loses it with the
+    /// After this number of calls, the disk acknowledges what is written past the page cache, and loses it with the
     /// power. No plan that is drawn has this: it is a bug that the oracle must catch.
     Lie(u64),
     /// Space runs out: files do not grow any more.
     Full,
     /// There is space again.
     Room,
-    /// The clock on the wall jumps by so many milliseconds.
+    /// The clock on the wall jumps by this number of milliseconds.
     WallClock(i32),
     /// Time passes: milliseconds in which no thread runs.
     Stop(u32),
