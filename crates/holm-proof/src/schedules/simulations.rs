@@ -1,5 +1,5 @@
-//! The simulation of the whole store, for a few seeds: nothing is wrong, everything is met, a seed repeats its run, and a
-//! disk that lies is caught. `cargo xtask simulate` runs many.
+//! The simulation of the whole store, for a few seeds: nothing is wrong, everything is met, a seed repeats its run, and
+//! a disk that lies is caught. `cargo xtask simulate` runs many.
 
 use crate::simulate::{Counts, Crash, End, FaultAt, Plan, Profile, What, run, shrink};
 use holm::Durability;
