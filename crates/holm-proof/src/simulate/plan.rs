@@ -141,7 +141,8 @@ pub struct Plan {
     pub apart: u32,
     /// Of 64 interruptions, how many leave the thread running.
     pub sticky: u32,
-    /// Of 4096 interruptions, how many stop the thread for a while.
+    /// Of 4096 interruptions that are 64 accesses apart, how many stop the thread for a while. Others stop it as often
+    /// for each access: a thread that is stopped within each operation never ends one.
     pub stalls: u32,
     /// Nanoseconds of a step, on average.
     pub tick_ns: u64,

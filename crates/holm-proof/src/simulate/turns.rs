@@ -99,7 +99,7 @@ impl Scheduler for Turns {
         time::advance(self.random.random_range(0..=2 * self.plan.tick_ns));
         if let Some(current) = current
             && self.stage.is_live()
-            && self.random.random_ratio(self.plan.stalls, 4096)
+            && self.random.random_ratio(self.plan.stalls * self.plan.apart, 64 * 4096)
         {
             let most = [50_000, 1_000_000, 30_000_000][self.random.random_range(0..3)];
             self.stalled.insert(usize::from(current), time::elapsed_ns() + self.random.random_range(0..most));
