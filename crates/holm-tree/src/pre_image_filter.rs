@@ -56,7 +56,7 @@ fn named_bits(payload: u64) -> [(usize, u64); 3] {
     let high = hash(payload);
     let low = hash(high);
     [high >> 32, low >> 32, (high ^ low) & 0xffff_ffff].map(|part| {
-        let at = part * BITS >> 32;
+        let at = (part * BITS) >> 32;
         ((at / 64) as usize, 1 << (at % 64))
     })
 }
