@@ -1,8 +1,8 @@
 //! A scrub: it verifies leaves and records at a bounded rate, beside writers.
 //!
 //! It goes from leaf to leaf, as a scan does. A leaf is copied, its keys are compared, and its records are verified by
-//! their checksums. What looks wrong counts only if the leaf is then still as it was copied: until then, a writer may have
-//! changed it and freed the record. `check` verifies more, all at once, while writers wait.
+//! their checksums. What looks wrong counts only if the leaf is then still as it was copied: until then, a writer may
+//! have changed it and freed the record. `check` verifies more, all at once, while writers wait.
 
 use crate::check::verify_record;
 use crate::database::Database;
