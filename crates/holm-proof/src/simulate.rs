@@ -4,8 +4,8 @@
 //! A seed draws a [`Plan`]: threads that run transactions, batches, scans, snapshots, single calls, range removals,
 //! drops of keyspaces, feeds and backups; the options of the database; faults and crashes, each before a step.
 //! [`run()`] executes the plan. The store's own threads (group commit, preallocation, checkpoints, sweeper) run under
-//! the same scheduler, which may interrupt a thread at each access to a word, atomic, lock or file. Time passes with the
-//! steps. A crash does not end the run: it takes the image that the death of the process or a loss of power leaves
+//! the same scheduler, which may interrupt a thread at each access to a word, atomic, lock or file. Time passes with
+//! the steps. A crash does not end the run: it takes the image that the death of the process or a loss of power leaves
 //! there. After the run, each image is opened, perhaps with a second crash in the recovery, and compared.
 //!
 //! What is expected: every history is strictly serializable ([`crate::cycles`]) and linearizable

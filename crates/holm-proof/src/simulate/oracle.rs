@@ -107,8 +107,8 @@ fn compare_generations(db: &Database, now: u64, floor: u64, notes: &Notes) {
 }
 
 /// Compares the single keys. If all that had returned was promised, an order of all calls must explain what is found.
-/// Otherwise that search would be exponential in the calls that may be lost. Then each key must have what some call left
-/// that began before the crash, and that no promised call came after.
+/// Otherwise that search would be exponential in the calls that may be lost. Then each key must have what some call
+/// left that began before the crash, and that no promised call came after.
 fn compare_registers(calls: &[Call], found: &[(u64, u64)], [floor, now]: [u64; 2]) {
     if floor == now {
         if let Err(wrong) = check_crash(calls, now, found) {

@@ -85,8 +85,8 @@ fn a_record_moved_by_a_split_is_not_overwritten_at_once() {
     }
 }
 
-/// A record that gives way is not overwritten in its grace period, whether a snapshot has retained it or not. Until then
-/// a crash may go back to a state that has it, and the next open compares it with the log.
+/// A record that gives way is not overwritten in its grace period, whether a snapshot has retained it or not. Until
+/// then a crash may go back to a state that has it, and the next open compares it with the log.
 #[test]
 fn a_record_is_not_overwritten_within_its_grace_period() {
     for mode in Mode::over_designs(&[on_sync(false)]).into_iter().filter(|mode| !mode.private) {

@@ -41,8 +41,8 @@ impl Transaction {
         self.set_deadline(of, key.as_ref(), Deadline::at(time))
     }
 
-    /// Returns when a key expires, as [`Keyspace::expiry`]; `None` if the key is absent. Conflicts with any change of the
-    /// key's leaf, about seventeen pairs.
+    /// Returns when a key expires, as [`Keyspace::expiry`]; `None` if the key is absent. Conflicts with any change of
+    /// the key's leaf, about seventeen pairs.
     ///
     /// # Errors
     /// As [`Transaction::get`]; [`Invalid`](crate::Error::Invalid) also in a keyspace without expiry.
