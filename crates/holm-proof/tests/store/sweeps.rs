@@ -65,6 +65,8 @@ struct Tide {
     begun: AtomicUsize,
     returned: AtomicUsize,
     cuts: AtomicUsize,
+    /// Whether the thread that sweeps waits.
+    rests: AtomicBool,
     done: AtomicBool,
 }
 
@@ -97,7 +99,7 @@ impl Tide {
             space.insert_until(key(number), value, time(deadline)).expect("room");
         };
         (0..KEYS).for_each(|number| put(&mut steps, number, NEVER, 1));
-        while steps.len() < FIRST + CUTS * BETWEEN {
+        while steps.len() < FIRST + (CUTS + 1) * BETWEEN {
             // The threads run during each cut, and not far ahead of it.
             while steps.len() > FIRST + (self.cuts.load(SeqCst) + 2) * BETWEEN {
                 thread::yield_now();
@@ -130,18 +132,23 @@ impl Tide {
     fn cut(&self, disk: &SimDisk, db: &Database, random: &mut Pcg64Mcg) -> Vec<Cut> {
         let (mut floor, mut swept, mut cuts) = (0, (0, 0), Vec::new());
         for number in 0..CUTS {
-            let until = FIRST + number * BETWEEN + random.random_range(0..BETWEEN);
+            // Between two cuts lies half of the steps, however slow this thread is: the writer goes no further than
+            // the end of the next ones. Before each third cut nothing is swept from the cut before on, so something
+            // has expired that is still there.
+            let is_third = number % 3 == 2;
+            self.rests.store(number % 3 > 0, SeqCst);
+            let until = FIRST + (number + 1) * BETWEEN + random.random_range(BETWEEN / 2..BETWEEN);
             while self.returned.load(SeqCst) < until {
                 thread::yield_now();
             }
             let (now, returned) = (self.hands.load(SeqCst), self.returned.load(SeqCst));
-            let sweeps = random.random_ratio(1, 3);
+            let sweeps = !is_third && random.random_ratio(1, 3);
             if sweeps {
                 db.sweep().expect("sound");
                 swept = (now, returned);
             }
             // Alone, it may fall into the other thread's sweep.
-            if sweeps || random.random_bool(0.5) {
+            if sweeps || is_third || random.random_bool(0.5) {
                 db.sync().expect("sound");
                 floor = returned;
             } else if self.mode.durability == Durability::Strict {
@@ -171,7 +178,7 @@ impl Tide {
             scope.spawn(|| {
                 let mut next = 0;
                 while !self.done.load(SeqCst) {
-                    if self.returned.load(SeqCst) >= next {
+                    if self.returned.load(SeqCst) >= next && !self.rests.load(SeqCst) {
                         db.sweep().expect("sound");
                         next = self.returned.load(SeqCst) + BETWEEN / 2;
                     }
@@ -295,7 +302,15 @@ fn what_power_leaves_is_right(durability: Durability) {
         for seed in 0..histories {
             let hands = Arc::new(AtomicU64::new(1_000));
             let [begun, returned, cuts] = [(); 3].map(|()| AtomicUsize::new(0));
-            let tide = Tide { mode, hands, begun, returned, cuts, done: AtomicBool::new(false) };
+            let tide = Tide {
+                mode,
+                hands,
+                begun,
+                returned,
+                cuts,
+                rests: AtomicBool::new(false),
+                done: AtomicBool::new(false),
+            };
             let (steps, cuts) = tide.live(seed);
             for (number, cut) in cuts.iter().enumerate() {
                 let wrong = judge_back(&tide, &steps, cut).and_then(|()| judge(&tide, &steps, cut, &mut tally));
