@@ -64,7 +64,7 @@ pub(crate) trait Dependencies {
     /// The leaves that must be unchanged.
     fn leaves(&self) -> &[LeafVersion];
     /// Looks again after a leaf has changed. Returns whether all that was read still holds.
-    fn look_again(&mut self) -> Result<bool>;
+    fn validate_again(&mut self) -> Result<bool>;
     /// The writes have taken effect. The commit may still wait for durability.
     fn took_effect(&mut self);
 }
@@ -77,7 +77,7 @@ impl Dependencies for Unconditional {
         &[]
     }
 
-    fn look_again(&mut self) -> Result<bool> {
+    fn validate_again(&mut self) -> Result<bool> {
         Ok(true)
     }
 
@@ -220,7 +220,7 @@ fn attempt<H>(
         match operation.commit(on.leaves(), &tree_writes, &mut observer) {
             Ok(true) => break Ok(true),
             Ok(false) if looks == MOST_LOOKS => break Ok(false),
-            Ok(false) => match on.look_again() {
+            Ok(false) => match on.validate_again() {
                 Ok(true) => looks += 1,
                 refused => break refused,
             },

@@ -258,9 +258,9 @@ impl Database {
     }
 
     /// Runs a transaction until it commits, and returns what the closure returned. The closure runs again after each
-    /// conflict, with pauses; after some conflicts the transaction goes alone, and only plain writes can still disturb
-    /// it. So the closure should have no effect elsewhere that may not be repeated. An error of the closure ends the
-    /// transaction, and nothing has happened; so does a panic.
+    /// conflict, with pauses. After some conflicts other transactions let it commit first, and only plain writes still
+    /// disturb it. So the closure should have no effect elsewhere that may not be repeated. An error of the closure
+    /// ends the transaction, and nothing has happened; so does a panic.
     ///
     /// # Errors
     /// What the closure returns. [`Conflict`](crate::Error::Conflict) after a thousand attempts.

@@ -13,7 +13,7 @@ use crate::recovery::Recovery;
 use crate::snapshot::{RecentSnapshot, Snapshot};
 use crate::store::{Files, Store, WritableStore};
 use crate::sweeper::{Sweeper, SweptDatabase};
-use crate::transaction::Turnstile;
+use crate::transaction::FallbackLock;
 use holm_medium::sync::{Mutex, MutexGuard};
 use holm_medium::vfs::How;
 use holm_medium::{Background, ReadOnlyLock};
@@ -28,7 +28,7 @@ pub(crate) struct Engine {
     pub(crate) recovery: Recovery,
     pub(crate) sweeper: Sweeper,
     pub(crate) intents: IntentSlots,
-    pub(crate) turnstile: Turnstile,
+    pub(crate) fallback_lock: FallbackLock,
     pub(crate) marks: CommittedMarks,
     pub(crate) recent_snapshot: RecentSnapshot,
     /// Held while an incremental backup is applied.

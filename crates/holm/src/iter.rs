@@ -252,7 +252,7 @@ impl Iter {
             let ahead = if self.limited || end.begun { self.most } else { 0 };
             let view = if self.stored { ReadView::Stored } else { self.reader.view(&self.tree) };
             let bounds = ScanBounds { low: &self.low, high: self.high.as_deref(), direction, most, view };
-            let remainder = take(&self.reader, &self.tree, bounds, ahead, cursor, copied);
+            let remainder = copy_part(&self.reader, &self.tree, bounds, ahead, cursor, copied);
             // First of all: the records of a snapshot that has ended may belong to others by now.
             self.reader.check_not_ended()?;
             let remainder = remainder?;
@@ -322,7 +322,7 @@ impl Drop for Iter {
 }
 
 /// Copies pairs of the leaf at the near bound, and returns what remains of that leaf. Waits for no durability.
-pub(crate) fn take(
+pub(crate) fn copy_part(
     source: &impl LeafSource,
     tree: &KeyspaceTree,
     bounds: ScanBounds<'_>,

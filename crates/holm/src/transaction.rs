@@ -2,21 +2,21 @@
 //!
 //! Optimistic, as in Silo (Tu and others, SOSP 2013), with the leaf as the granule. Nothing is latched or pinned
 //! between two calls, so a transaction that is never finished holds nobody up. `reads` has what was read, `writes` what
-//! is to be written, `range` merges both for scans. `retry` begins a transaction anew after a conflict, and `turnstile`
-//! lets one that has conflicted often go alone. The commit is that of batches: [`crate::commit`].
+//! is to be written, `range` merges both for scans. `retry` begins a transaction anew after a conflict. One that has
+//! conflicted often takes the `fallback_lock`. The commit is that of batches: [`crate::commit`].
 
 mod expire;
+mod fallback_lock;
 mod range;
 mod reads;
 mod remove_range;
 mod retry;
-mod turnstile;
 mod writes;
 
+pub(crate) use fallback_lock::{FallbackGuard, FallbackLock};
 pub use range::TransactionRange;
 pub use retry::ReadTransaction;
 pub(crate) use retry::{pause, read, transact};
-pub(crate) use turnstile::{Alone, Turnstile};
 
 use crate::commit::{self, Write};
 use crate::engine::Engine;
@@ -441,13 +441,13 @@ impl Transaction {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit(self) -> Result<Receipt> {
-        self.engine.turnstile.pass();
+        self.engine.fallback_lock.wait_for_holder();
         self.commit_with(&[], None)
     }
 
     /// Commits this transaction together with further writes, which come after its own in the order of commits. One
-    /// that goes `alone` does so until it has taken effect.
-    pub(crate) fn commit_with(self, further: &[Write<'_>], alone: Option<Alone<'_>>) -> Result<Receipt> {
+    /// that holds the fallback lock does so until it has taken effect.
+    pub(crate) fn commit_with(self, further: &[Write<'_>], fallback: Option<FallbackGuard<'_>>) -> Result<Receipt> {
         let Transaction { engine, state } = self;
         let State { mut reads, writes, marks, conflicted } = state.into_inner();
         if conflicted {
@@ -458,12 +458,12 @@ impl Transaction {
         reads.leave_snapshot(&engine.store, !in_order.is_empty())?;
         let epoch = if in_order.is_empty() {
             // It took effect when all that was read last stood together, or at its snapshot.
-            drop(alone);
+            drop(fallback);
             engine.store.wait_stable(reads.stamp())?;
             reads.stamp()
         } else {
             writes.iter().zip(&mut in_order).for_each(|(own, write)| write.seen = reads.leaf_of(own.read));
-            let on = &mut CommittedReads { reads: &mut reads, store: &engine.store, alone };
+            let on = &mut CommittedReads { reads: &mut reads, store: &engine.store, fallback };
             commit::commit(&engine.store, &engine.intents, &in_order, on)?.ok_or(Error::Conflict)?
         };
         marks.iter().for_each(|mark| engine.marks.note(&engine.store, epoch, *mark));

@@ -162,7 +162,7 @@ fn a_commit_that_forgets_what_it_read_is_caught() {
 }
 
 #[test]
-fn reads_that_do_not_stand_together_are_caught() {
+fn reads_of_different_instants_are_caught() {
     is_caught(Bug::ReadsApart, &["no order"]);
 }
 

@@ -10,7 +10,7 @@ use crate::direction::Direction;
 use crate::engine::Reader;
 use crate::error::Result;
 use crate::expiry::ReadView;
-use crate::iter::take;
+use crate::iter::copy_part;
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::leaf_source::LeafSource;
@@ -143,7 +143,7 @@ impl Source {
         CopiedLeaf { cursor, copied }: &mut CopiedLeaf,
         stream: &mut StreamWriter<'_>,
     ) -> Result<Remainder> {
-        let remainder = take(self, tree, bounds, usize::MAX, cursor, copied);
+        let remainder = copy_part(self, tree, bounds, usize::MAX, cursor, copied);
         // First of all, as above.
         self.reader.check_not_ended()?;
         let remainder = remainder?;

@@ -14,7 +14,7 @@ use crate::recovery::Recovery;
 use crate::snapshot::RecentSnapshot;
 use crate::store::WritableStore;
 use crate::sweeper::{Sweep, Sweeper};
-use crate::transaction::Turnstile;
+use crate::transaction::FallbackLock;
 use holm_medium::{Background, Epoch, EpochObserver, GRACE, Persistence};
 use holm_tree::TreeRoot;
 use std::path::Path;
@@ -132,7 +132,7 @@ impl Running {
             recovery,
             sweeper: Sweeper::new(sweep, backup::is_untouched_copy),
             intents: IntentSlots::default(),
-            turnstile: Turnstile::default(),
+            fallback_lock: FallbackLock::default(),
             marks,
             recent_snapshot: RecentSnapshot::default(),
             increments: Arc::default(),

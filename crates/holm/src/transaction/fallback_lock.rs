@@ -1,8 +1,8 @@
-//! Progress under contention: a transaction that has conflicted often goes alone.
+//! Progress under contention: a transaction that has conflicted often takes a lock, as hardware transactions do.
 //!
-//! The oldest such transaction holds the turnstile while it runs and commits. Other transactions wait for it before
-//! they commit, so only plain writes can still disturb it. They wait for a bounded time: the holder runs its caller's
-//! code, which may itself wait for one of them.
+//! The oldest such transaction holds the lock while it runs and commits. Other transactions wait for it before they
+//! commit, so only plain writes can still disturb it. They wait for a bounded time: the holder runs its caller's code,
+//! which may itself wait for one of them.
 
 use holm_medium::sync::Instant;
 use holm_medium::sync::atomic::{AtomicUsize, Ordering};
@@ -10,34 +10,34 @@ use holm_medium::sync::{Mutex, MutexGuard};
 use std::sync::{PoisonError, TryLockError};
 use std::time::Duration;
 
-/// How long a commit waits for the transaction that goes alone.
+/// How long a commit waits for the holder.
 const LONGEST_WAIT: Duration = Duration::from_millis(10);
 
-/// The turnstile of a database.
+/// The fallback lock of a database.
 #[derive(Default)]
-pub(crate) struct Turnstile {
+pub(crate) struct FallbackLock {
     /// The transactions that hold the lock or wait for it.
     waiting: AtomicUsize,
     lock: Mutex<()>,
 }
 
 /// While this lives, other transactions wait before they commit.
-pub(crate) struct Alone<'a> {
-    turnstile: &'a Turnstile,
+pub(crate) struct FallbackGuard<'a> {
+    fallback_lock: &'a FallbackLock,
     _held: MutexGuard<'a, ()>,
 }
 
-impl Turnstile {
-    /// Waits for the transactions that went before.
-    pub(super) fn go_alone(&self) -> Alone<'_> {
+impl FallbackLock {
+    /// Waits for the holders before.
+    pub(super) fn lock(&self) -> FallbackGuard<'_> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         // A panic in the holder's code leaves nothing behind.
-        Alone { turnstile: self, _held: self.lock.lock().unwrap_or_else(PoisonError::into_inner) }
+        FallbackGuard { fallback_lock: self, _held: self.lock.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 
-    /// Lets a transaction that goes alone commit first.
+    /// Lets the holder commit first.
     #[inline]
-    pub(super) fn pass(&self) {
+    pub(super) fn wait_for_holder(&self) {
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.wait();
         }
@@ -55,8 +55,8 @@ impl Turnstile {
     }
 }
 
-impl Drop for Alone<'_> {
+impl Drop for FallbackGuard<'_> {
     fn drop(&mut self) {
-        self.turnstile.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.fallback_lock.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -17,12 +17,12 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::expiry::{Deadline, Millis, ReadView};
 use crate::generation::OpenGeneration;
-use crate::iter::take;
+use crate::iter::copy_part;
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
 use crate::store::Store;
-use crate::transaction::turnstile::Alone;
+use crate::transaction::fallback_lock::FallbackGuard;
 use holm_medium::Epoch;
 use holm_tree::{LeafCursor, LeafVersion};
 pub(super) use pooled::PooledReads;
@@ -92,7 +92,7 @@ pub(super) struct Reads {
 
 impl Reads {
     /// States that the transaction will write nothing.
-    pub(super) fn are_all(&mut self) {
+    pub(super) fn set_read_only(&mut self) {
         self.read_only = true;
     }
 
@@ -140,13 +140,13 @@ impl Reads {
         }
         let before = engine.store.before(tree, SearchKey::new(key), view)?;
         self.stamp = self.stamp.max(before.stamp);
-        let leaf = self.enter(before.leaf, false)?;
+        let leaf = self.note_leaf(before.leaf, false)?;
         if self.read_only {
             self.states[leaf].by_version = true;
         } else {
             self.note_point((tree, key, before.value.clone()), leaf);
         }
-        self.stand_together(engine, leaf)?;
+        self.validate(engine, leaf)?;
         Ok(before.value)
     }
 
@@ -165,9 +165,9 @@ impl Reads {
         }
         let before = engine.store.before(tree, SearchKey::new(key), view)?;
         self.stamp = self.stamp.max(before.stamp);
-        let leaf = self.enter(before.leaf, false)?;
+        let leaf = self.note_leaf(before.leaf, false)?;
         self.states[leaf].by_version = true;
-        self.stand_together(engine, leaf)?;
+        self.validate(engine, leaf)?;
         Ok(before.value.map(|_| before.deadline))
     }
 
@@ -187,11 +187,11 @@ impl Reads {
             return self.scan_at_snapshot((tree, bounds), cursor, copied);
         }
         let store: &Store = &engine.store;
-        let remainder = take(store, tree, bounds, 0, cursor, copied)?;
+        let remainder = copy_part(store, tree, bounds, 0, cursor, copied)?;
         self.stamp = self.stamp.max(cursor.stamp);
-        let leaf = self.enter(cursor.leaf_version, false)?;
+        let leaf = self.note_leaf(cursor.leaf_version, false)?;
         self.states[leaf].by_version = true;
-        self.stand_together(engine, leaf)?;
+        self.validate(engine, leaf)?;
         Ok(remainder)
     }
 
@@ -228,12 +228,12 @@ impl Reads {
 
     /// Returns the index of a leaf at a version, at which its answer is `stale` or not. If it was noted otherwise, that
     /// becomes stale.
-    fn enter(&mut self, version: LeafVersion, stale: bool) -> Result<usize> {
+    fn note_leaf(&mut self, version: LeafVersion, stale: bool) -> Result<usize> {
         if let Some(at) = self.find(version.leaf()) {
             if self.versions[at] == version && self.states[at].stale == stale {
                 return Ok(at);
             }
-            self.outdate(at)?;
+            self.mark_stale(at)?;
         }
         self.versions.push(version);
         self.states.push(LeafState { by_version: false, stale });
@@ -252,7 +252,7 @@ impl Reads {
     }
 
     /// Notes that a leaf has changed. At a snapshot that is no conflict yet: the transaction may write nothing.
-    fn outdate(&mut self, at: usize) -> Result<()> {
+    fn mark_stale(&mut self, at: usize) -> Result<()> {
         if self.states[at].by_version && self.snapshot.is_none() {
             return Err(Error::Conflict);
         }
@@ -266,23 +266,24 @@ impl Reads {
     /// # Errors
     /// `Conflict`; those of a get.
     #[inline]
-    fn stand_together(&mut self, engine: &Arc<Engine>, read: usize) -> Result<()> {
+    fn validate(&mut self, engine: &Arc<Engine>, read: usize) -> Result<()> {
         if self.versions.len() > MOST_LEAVES {
             return self.go_on_at_snapshot(engine);
         }
         let store: &Store = &engine.store;
         self.check_not_swept(store)?;
         // The leaf was validated when it was read. If the others are unchanged after that, all stood together then.
-        let stands = |at: usize| !self.states[at].stale && (at == read || store.index.validate(self.versions[at]));
-        if (0..self.versions.len()).all(stands) { Ok(()) } else { self.stand_again(store) }
+        let is_unchanged =
+            |at: usize| !self.states[at].stale && (at == read || store.index.validate(self.versions[at]));
+        if (0..self.versions.len()).all(is_unchanged) { Ok(()) } else { self.validate_again(store) }
     }
 
     #[cold]
-    fn stand_again(&mut self, store: &Store) -> Result<()> {
+    fn validate_again(&mut self, store: &Store) -> Result<()> {
         for _ in 0..MOST_ROUNDS {
             for at in 0..self.versions.len() {
                 if self.states[at].stale || !store.index.validate(self.versions[at]) {
-                    self.outdate(at)?;
+                    self.mark_stale(at)?;
                 }
             }
             if self.states.iter().all(|state| !state.stale) {
@@ -308,7 +309,7 @@ impl Reads {
                 return Err(Error::Conflict);
             }
             self.stamp = self.stamp.max(before.stamp);
-            self.points[at].leaf = self.enter(before.leaf, false)?;
+            self.points[at].leaf = self.note_leaf(before.leaf, false)?;
         }
         self.forget_stale();
         Ok(())
@@ -336,8 +337,8 @@ impl Reads {
 pub(super) struct CommittedReads<'a> {
     pub(super) reads: &'a mut Reads,
     pub(super) store: &'a Store,
-    /// Where the transaction goes alone: others need not wait for its durability.
-    pub(super) alone: Option<Alone<'a>>,
+    /// Released once the transaction has taken effect: others need not wait for its durability.
+    pub(super) fallback: Option<FallbackGuard<'a>>,
 }
 
 impl Dependencies for CommittedReads<'_> {
@@ -345,8 +346,8 @@ impl Dependencies for CommittedReads<'_> {
         &self.reads.versions
     }
 
-    fn look_again(&mut self) -> Result<bool> {
-        match self.reads.stand_again(self.store) {
+    fn validate_again(&mut self) -> Result<bool> {
+        match self.reads.validate_again(self.store) {
             Ok(()) => Ok(true),
             Err(Error::Conflict) => Ok(false),
             Err(error) => Err(error),
@@ -354,6 +355,6 @@ impl Dependencies for CommittedReads<'_> {
     }
 
     fn took_effect(&mut self) {
-        self.alone = None;
+        self.fallback = None;
     }
 }

@@ -1,6 +1,6 @@
 //! Transactions that begin anew after a conflict.
 
-use super::{Alone, Transaction, TransactionRange};
+use super::{FallbackGuard, Transaction, TransactionRange};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
@@ -12,7 +12,7 @@ use std::ops::RangeBounds;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// After this many conflicts a transaction goes alone.
+/// After this many conflicts a transaction takes the fallback lock.
 const PATIENCE: u32 = 8;
 
 /// After this many conflicts a transaction that only reads does so at a snapshot, from its first read on.
@@ -65,15 +65,15 @@ pub(crate) fn pause(attempt: u32) {
 }
 
 /// Makes attempts until one has an answer, with pauses in between; they are numbered from 0 on. After some conflicts an
-/// attempt goes alone.
+/// attempt holds the fallback lock.
 fn retried<'e, T, E: From<Error>>(
     engine: &'e Arc<Engine>,
-    mut attempt: impl FnMut(u32, Option<Alone<'e>>) -> Result<Option<T>, E>,
+    mut attempt: impl FnMut(u32, Option<FallbackGuard<'e>>) -> Result<Option<T>, E>,
 ) -> Result<T, E> {
     let _inside = Inside::enter(engine)?;
     for number in 0..MOST_ATTEMPTS {
-        let alone = (number >= PATIENCE).then(|| engine.turnstile.go_alone());
-        if let Some(answer) = attempt(number, alone)? {
+        let fallback = (number >= PATIENCE).then(|| engine.fallback_lock.lock());
+        if let Some(answer) = attempt(number, fallback)? {
             return Ok(answer);
         }
         pause(number);
@@ -86,7 +86,7 @@ pub(crate) fn transact<T, E: From<Error>>(
     engine: &Arc<Engine>,
     mut run: impl FnMut(&Transaction) -> Result<T, E>,
 ) -> Result<T, E> {
-    retried(engine, |_, alone| {
+    retried(engine, |_, fallback| {
         let transaction = Transaction::new(engine.clone());
         let answer = run(&transaction);
         // Whatever the closure has made of the conflict.
@@ -94,10 +94,10 @@ pub(crate) fn transact<T, E: From<Error>>(
             return Ok(None);
         }
         let answer = answer?;
-        if alone.is_none() {
-            engine.turnstile.pass();
+        if fallback.is_none() {
+            engine.fallback_lock.wait_for_holder();
         }
-        match transaction.commit_with(&[], alone) {
+        match transaction.commit_with(&[], fallback) {
             Ok(_) => Ok(Some(answer)),
             Err(Error::Conflict) => Ok(None),
             Err(error) => Err(error.into()),
@@ -110,14 +110,14 @@ pub(crate) fn read<T, E: From<Error>>(
     engine: &Arc<Engine>,
     mut run: impl FnMut(&ReadTransaction) -> Result<T, E>,
 ) -> Result<T, E> {
-    retried(engine, |number, alone| {
+    retried(engine, |number, fallback| {
         let transaction = ReadTransaction::begin(engine, number >= SNAPSHOT_FROM)?;
         let answer = run(&transaction);
         if transaction.0.has_conflicted() {
             return Ok(None);
         }
         let answer = answer?;
-        transaction.0.commit_with(&[], alone)?;
+        transaction.0.commit_with(&[], fallback)?;
         Ok(Some(answer))
     })
 }
@@ -142,7 +142,7 @@ impl ReadTransaction {
     fn begin(engine: &Arc<Engine>, at_snapshot: bool) -> Result<Self> {
         let mut transaction = Transaction::new(engine.clone());
         let reads = &mut *transaction.state.get_mut().reads;
-        reads.are_all();
+        reads.set_read_only();
         if at_snapshot {
             reads.go_on_at_snapshot(engine)?;
         }

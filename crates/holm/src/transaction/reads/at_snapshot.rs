@@ -15,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::expiry::{Deadline, ReadView};
 use crate::generation::OpenGeneration;
-use crate::iter::take;
+use crate::iter::copy_part;
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
@@ -42,11 +42,11 @@ impl Reads {
         // After it has begun: a sweep that comes later has removed nothing from it.
         self.check_not_swept(store)?;
         // A database that is closed or poisoned begins none, and nothing in it changes any more.
-        let Ok(snapshot) = begun else { return self.stand_again(store) };
+        let Ok(snapshot) = begun else { return self.validate_again(store) };
         for at in 0..self.versions.len() {
             // An unchanged leaf was so when it was read, is so now, and was so at the instant in between.
             if self.states[at].stale || !store.index.validate(self.versions[at]) {
-                self.outdate(at)?;
+                self.mark_stale(at)?;
             }
         }
         // The first read of a keyspace with expiry has set the time.
@@ -75,7 +75,7 @@ impl Reads {
         let lookup = found.at.lookup;
         self.stamp = self.stamp.max(lookup.stamp.min(snapshot.epoch()));
         if !self.read_only {
-            let leaf = self.enter(lookup.leaf_version, found.at.from_pre_image)?;
+            let leaf = self.note_leaf(lookup.leaf_version, found.at.from_pre_image)?;
             self.note_point((tree, key, found.value.clone()), leaf);
         }
         Ok(found.value)
@@ -91,7 +91,7 @@ impl Reads {
         let lookup = found.at.lookup;
         self.stamp = self.stamp.max(lookup.stamp.min(snapshot.epoch()));
         if !self.read_only {
-            let leaf = self.enter(lookup.leaf_version, found.at.from_pre_image)?;
+            let leaf = self.note_leaf(lookup.leaf_version, found.at.from_pre_image)?;
             self.states[leaf].by_version = true;
         }
         Ok(found.value)
@@ -105,13 +105,13 @@ impl Reads {
         copied: &mut CopiedPairs,
     ) -> Result<Remainder> {
         let Some(snapshot) = &self.snapshot else { return Err(Error::Conflict) };
-        let remainder = take(snapshot, tree, bounds, 0, cursor, copied);
+        let remainder = copy_part(snapshot, tree, bounds, 0, cursor, copied);
         // First of all: the records of a snapshot that has ended may belong to others by now.
         snapshot.check_not_ended().map_err(ended_is_conflict)?;
         let remainder = remainder?;
         self.stamp = self.stamp.max(cursor.stamp.min(snapshot.epoch()));
         if !self.read_only {
-            let leaf = self.enter(cursor.leaf_version, cursor.from_pre_image)?;
+            let leaf = self.note_leaf(cursor.leaf_version, cursor.from_pre_image)?;
             self.states[leaf].by_version = true;
         }
         Ok(remainder)
@@ -123,6 +123,6 @@ impl Reads {
     /// # Errors
     /// `Conflict`; those of a get.
     pub(in crate::transaction) fn leave_snapshot(&mut self, store: &Store, writes: bool) -> Result<()> {
-        if self.snapshot.take().is_some() && writes { self.stand_again(store) } else { Ok(()) }
+        if self.snapshot.take().is_some() && writes { self.validate_again(store) } else { Ok(()) }
     }
 }
