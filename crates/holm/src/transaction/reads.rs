@@ -139,14 +139,14 @@ impl Reads {
             return self.get_at_snapshot((tree, key, view));
         }
         let before = engine.store.before(tree, SearchKey::new(key), view)?;
-        self.stamp = self.stamp.max(before.stamp);
-        let leaf = self.note_leaf(before.leaf, false)?;
         if self.read_only {
-            self.states[leaf].by_version = true;
+            self.note_by_version(engine, before.leaf, before.stamp)?;
         } else {
+            self.stamp = self.stamp.max(before.stamp);
+            let leaf = self.note_leaf(before.leaf, false)?;
             self.note_point((tree, key, before.value.clone()), leaf);
+            self.validate(engine, leaf)?;
         }
-        self.validate(engine, leaf)?;
         Ok(before.value)
     }
 
@@ -164,10 +164,7 @@ impl Reads {
             return self.deadline_at_snapshot((tree, key, view));
         }
         let before = engine.store.before(tree, SearchKey::new(key), view)?;
-        self.stamp = self.stamp.max(before.stamp);
-        let leaf = self.note_leaf(before.leaf, false)?;
-        self.states[leaf].by_version = true;
-        self.validate(engine, leaf)?;
+        self.note_by_version(engine, before.leaf, before.stamp)?;
         Ok(before.value.map(|_| before.deadline))
     }
 
@@ -188,11 +185,17 @@ impl Reads {
         }
         let store: &Store = &engine.store;
         let remainder = copy_part(store, tree, bounds, 0, cursor, copied)?;
-        self.stamp = self.stamp.max(cursor.stamp);
-        let leaf = self.note_leaf(cursor.leaf_version, false)?;
-        self.states[leaf].by_version = true;
-        self.validate(engine, leaf)?;
+        self.note_by_version(engine, cursor.leaf_version, cursor.stamp)?;
         Ok(remainder)
+    }
+
+    /// Notes a leaf of which any change conflicts, and validates all that was read.
+    #[inline]
+    fn note_by_version(&mut self, engine: &Arc<Engine>, version: LeafVersion, stamp: Epoch) -> Result<()> {
+        self.stamp = self.stamp.max(stamp);
+        let leaf = self.note_leaf(version, false)?;
+        self.states[leaf].by_version = true;
+        self.validate(engine, leaf)
     }
 
     /// Notes the answer of a get.
