@@ -26,7 +26,7 @@
 //! ```
 //!
 //! The version has a checksum of its own. A file of a later format is thus recognised although this program cannot
-//! check the rest of it, and a flipped bit in the version is not taken for a later format. [`Superblock::write`] has
+//! check the rest of it. A flipped bit in the version is not taken for a later format. [`Superblock::write`] has
 //! made the new state durable when it returns. The journaled medium defines what the states mean, and in which order
 //! other files are synced.
 

@@ -16,7 +16,7 @@ use crate::subject::Subject;
 use crate::trace::Site;
 use crate::verdict::Violation;
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 /// What became of a mutant.
@@ -78,11 +78,47 @@ fn trials(subject: &'static Subject) -> Vec<(Plan, Vec<Script>)> {
     usual.chain(every.into_iter().flatten()).collect()
 }
 
-/// A script under a plan, and every site that it reaches: leaving out any other site changes nothing here.
+/// The number of images of each trace from which the unmodified design continues to find the sites of a trial. The
+/// sites of recovery are the same from nearly all images.
+const NESTED_FOR_SITES: usize = 6;
+
+/// A script under a plan, and the sites that it reaches: a mutant without any other site is not tried here.
 struct Trial {
     plan: Plan,
     script: Script,
     sites: BTreeSet<Site>,
+    /// Whether the whole trial, and not only what found its sites, accepts the unmodified design: asked when it first
+    /// catches a mutant.
+    control: OnceLock<Result<(), String>>,
+}
+
+impl Trial {
+    /// Finds the sites that a script reaches under a plan.
+    ///
+    /// # Errors
+    /// A violation, if the unmodified design is not sound.
+    fn of(subject: &'static Subject, plan: Plan, script: Script) -> Result<Trial, Box<Violation>> {
+        let nested = if every_trial() { plan.nested } else { plan.nested.min(NESTED_FOR_SITES) };
+        let sites = match is_sampled(subject) {
+            true => crate::trace::sites(&trace(subject, &script, &plan)?),
+            false => explore(subject, &script, &Plan { nested, ..plan.clone() })?.sites,
+        };
+        Ok(Trial { plan, script, sites, control: OnceLock::new() })
+    }
+
+    /// The violation that a mutant without this site commits, if any crash shows one.
+    ///
+    /// # Panics
+    /// If the unmodified design commits one, too.
+    fn catches(&self, subject: &'static Subject, site: Site) -> Option<String> {
+        let plan = Plan { without: BTreeSet::from([site]), ..self.plan.clone() };
+        let violation = explore(subject, &self.script, &plan).err()?;
+        let control = || explore(subject, &self.script, &self.plan).map_or_else(|it| Err(it.to_string()), |_| Ok(()));
+        if let Err(violation) = self.control.get_or_init(control) {
+            panic!("the unmodified design is not sound: {violation}");
+        }
+        Some(violation.to_string())
+    }
 }
 
 /// The folders of the designs' own sources.
@@ -100,17 +136,10 @@ impl Hunt {
     /// # Errors
     /// A violation, if the unmodified design is not sound.
     pub fn of(subject: &'static Subject) -> Result<Hunt, Box<Violation>> {
-        let mut all = vec![];
-        for (plan, scripts) in trials(subject) {
-            for script in scripts {
-                let sites = match is_sampled(subject) {
-                    true => crate::trace::sites(&trace(subject, &script, &plan)?),
-                    false => explore(subject, &script, &plan)?.sites,
-                };
-                all.push(Trial { plan: plan.clone(), script, sites });
-            }
-        }
-        Ok(Hunt { subject, trials: all })
+        let each = trials(subject).into_iter().flat_map(|(plan, scripts)| {
+            scripts.into_iter().map(move |script| Trial::of(subject, plan.clone(), script))
+        });
+        Ok(Hunt { subject, trials: each.collect::<Result<_, _>>()? })
     }
 
     /// All sites that operations, epoch ends and recovery reach.
@@ -135,11 +164,9 @@ impl Hunt {
 
     /// Leaves one site out and searches for a violation: with one tree, then with trees that are created and dropped.
     pub fn fate(&self, site: Site) -> Fate {
-        for trial in self.trials.iter().filter(|trial| trial.sites.contains(&site)) {
-            let plan = Plan { without: BTreeSet::from([site]), ..trial.plan.clone() };
-            if let Err(violation) = explore(self.subject, &trial.script, &plan) {
-                return Fate::Caught(violation.to_string());
-            }
+        let mut reaching = self.trials.iter().filter(|trial| trial.sites.contains(&site));
+        if let Some(violation) = reaching.find_map(|trial| trial.catches(self.subject, site)) {
+            return Fate::Caught(violation);
         }
         let losses = owed(self.subject).filter(|persistency| *persistency != Persistency::Visible);
         let explore = |loss| survives_creating_and_dropping_trees::explore(self.subject, loss, &[site].into());

@@ -87,7 +87,7 @@ pub fn excuse(subject: &'static Subject, persistency: Persistency) -> Option<&'s
 }
 
 /// Explores scripts under each model that a design owes.
-fn all_owed(subject: &'static Subject, scripts: &[Script], plan: fn(Persistency) -> Plan) -> Verdict {
+fn all_owed(subject: &'static Subject, scripts: &[Script], plan: impl Fn(Persistency) -> Plan) -> Verdict {
     let mut said = String::new();
     for persistency in owed(subject) {
         said += &format!("{persistency}: {}\n", all(subject, scripts, &plan(persistency))?);

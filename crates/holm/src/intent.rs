@@ -1,8 +1,8 @@
 //! The intent of a commit: what the next open needs to complete it after the death of the process.
 //!
 //! A commit of one write has one commit word. A commit of several has several, and the death of the process can fall
-//! between them. So the commit first writes a list of what it is going to do, and a word in the header of the storage
-//! leads to the list from before its first store until after its last. No latch is released in between: nobody else
+//! between them. So the commit first writes a list of what it is going to do. A word in the header of the storage leads
+//! to the list from before the commit's first store until after its last. No latch is released in between: nobody else
 //! has written to these leaves, and nobody has seen a part. To do everything once more is therefore to do it once.
 //!
 //! ```text

@@ -9,7 +9,7 @@
 //! | `\xHH`  | the byte HH, two hex digits of either case  |
 //!
 //! The writer escapes tab, line feed, carriage return, backslash, the other control characters, bytes that are not
-//! UTF-8, and U+FEFF, which at the start of a file would be taken for a byte order mark. It writes everything else
+//! UTF-8, and U+FEFF, which readers take for a byte order mark at the start of a file. It writes everything else
 //! literally. So its output is UTF-8 without control characters, and the reader returns the same bytes. The reader
 //! takes any byte except a backslash literally, and rejects every other escape: it does not guess what `\q` means.
 

@@ -7,6 +7,7 @@
 
 use crate::sync::atomic::{Ordering, fence};
 use crate::sys;
+use std::sync::LazyLock;
 use std::sync::atomic::compiler_fence;
 
 /// Whether the system call is what runs: explored schedules and interpreted steps do not model it.
@@ -22,9 +23,14 @@ pub(super) enum Barrier {
 }
 
 impl Barrier {
-    /// The best kind that the system offers.
+    /// The best kind that the system offers. The first call asks the system: it takes nothing back that it
+    /// has granted a process.
     pub(super) fn detect() -> Self {
-        if IS_REAL && sys::register_fences() && sys::fence_all_threads() { Self::Asymmetric } else { Self::Symmetric }
+        static BEST: LazyLock<Barrier> = LazyLock::new(|| {
+            let is_granted = IS_REAL && sys::register_fences() && sys::fence_all_threads();
+            if is_granted { Barrier::Asymmetric } else { Barrier::Symmetric }
+        });
+        *BEST
     }
 
     /// Stands between the store and the load of the frequent side.

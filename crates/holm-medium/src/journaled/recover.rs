@@ -1,7 +1,7 @@
 //! What of a database that was not closed is kept, and what is restored from the log.
 //!
 //! An equal boot id alone proves nothing. A write-back that failed after the death of the process reverts pages to an
-//! older state, and another process that has the file open may have received the error in our place. Before anything
+//! older state. Another process that has the file open may have received the error in our place. Before anything
 //! is believed, recovery therefore writes every logged line to its file again, which makes its page one that a sync
 //! must write. It syncs both files and compares the image with the log. If they disagree, or a file cannot be synced,
 //! recovery marks the database durably and cuts history.

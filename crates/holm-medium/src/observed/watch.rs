@@ -3,10 +3,14 @@
 #![forbid(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 /// Whether this build observes reads.
 pub const SEES: bool = cfg!(debug_assertions);
+
+/// Whether any thread of the process has ever observed: most test programs never do, and pay one load for each access.
+static OBSERVED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The address of the first observed word, and the bytes from there on; none if nothing is observed. Apart from the
@@ -33,6 +37,7 @@ impl Watch {
 /// Watches the words from address `base` on that `fresh` names.
 pub(super) fn begin(base: usize, fresh: Vec<bool>, covered: bool) {
     if SEES {
+        OBSERVED.store(true, Relaxed);
         RUN.set((base, fresh.len() * size_of::<AtomicU64>()));
         WATCH.set(Watch { fresh, covered, reads: vec![] });
     }
@@ -62,20 +67,28 @@ fn access(word: &AtomicU64, counts: impl FnOnce(&Watch) -> bool) {
     });
 }
 
-// Called, not inlined: this crate is optimised in tests, and the crates that read are not.
+// The access itself is called, not inlined: this crate is optimised in tests, and the crates that read are not.
 
-#[cfg_attr(debug_assertions, inline(never))]
-#[cfg_attr(not(debug_assertions), inline)]
+#[inline(always)]
 pub(crate) fn read(word: &AtomicU64) {
-    if SEES {
-        access(word, |_| true);
+    if SEES && OBSERVED.load(Relaxed) {
+        noted_read(word);
     }
 }
 
-#[cfg_attr(debug_assertions, inline(never))]
-#[cfg_attr(not(debug_assertions), inline)]
+#[inline(always)]
 pub(crate) fn wrote(word: &AtomicU64) {
-    if SEES {
-        access(word, |watch| watch.covered);
+    if SEES && OBSERVED.load(Relaxed) {
+        noted_write(word);
     }
+}
+
+#[inline(never)]
+fn noted_read(word: &AtomicU64) {
+    access(word, |_| true);
+}
+
+#[inline(never)]
+fn noted_write(word: &AtomicU64) {
+    access(word, |watch| watch.covered);
 }

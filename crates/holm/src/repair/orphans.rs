@@ -2,7 +2,7 @@
 //!
 //! A record says its lengths, its key, its value and their checksum. So the file of the records can be searched without
 //! any leaf. But a record does not say which keyspace it belongs to, nor whether its key was written again or removed
-//! later, and free space holds such records until it is used again.
+//! later. Free space holds such records until it is used again.
 
 use super::area::Source;
 use super::evidence::Evidence;

@@ -71,7 +71,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     }
 
     /// See [`crate::leaf::Versioned::changed_in`]. While epoch `e + 1` is active, a block has the words of its states
-    /// at the ends of `e` and of `e - 1`, and no slot is stored to that either of them names. A slot that both of them
+    /// at the ends of `e` and of `e - 1`. No store goes to a slot that either of them names. A slot that both of them
     /// name has not changed between. The keyspace belongs to any pair of the two: a block is taken for another one two
     /// epochs after it has become empty.
     pub fn difference_of(&self, epoch: Epoch, out: &mut BlockDifference) -> bool {
