@@ -31,7 +31,8 @@ pub enum MediumError {
         /// The error of the operating system.
         source: Arc<io::Error>,
     },
-    /// The file system, or a quota on it, is full. Nothing that was acknowledged is lost.
+    /// The file system, or a quota on it, is full, or the file has reached the process's limit on the size of files.
+    /// Nothing that was acknowledged is lost.
     NoSpace {
         /// What was being done.
         doing: &'static str,
@@ -153,14 +154,18 @@ pub enum MediumError {
     },
 }
 
+/// Whether there is no room: on the disk, in the quota, or below a limit on the size of files.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
 impl MediumError {
-    /// Wraps an error of the operating system: a full disk or quota becomes [`MediumError::NoSpace`], and a path
-    /// through something that is no folder becomes [`MediumError::Foreign`].
+    /// Wraps an error of the operating system: a full disk or quota, or the end of the allowed size of files,
+    /// becomes [`MediumError::NoSpace`]. A path through something that is no folder becomes [`MediumError::Foreign`].
     pub fn io(doing: &'static str, path: &Path, source: io::Error) -> MediumError {
         match source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                MediumError::NoSpace { doing, path: path.to_path_buf() }
-            }
+            _ if is_full(&source) => MediumError::NoSpace { doing, path: path.to_path_buf() },
             io::ErrorKind::NotADirectory => MediumError::Foreign {
                 path: path.to_path_buf(),
                 found: "a file on the way there".into(),
@@ -210,7 +215,7 @@ impl fmt::Display for MediumError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MediumError::Io { doing, path, source } => write!(f, "{doing} {}: {source}", path.display()),
-            MediumError::NoSpace { doing, path } => write!(f, "no space left while {doing} {}", path.display()),
+            MediumError::NoSpace { doing, path } => write!(f, "no space left (disk, quota, limit on file sizes) while {doing} {}", path.display()),
             MediumError::Capacity { path, found, limit } => {
                 let path = path.display();
                 write!(f, "{path} would need {found} bytes, and the database was opened with a capacity of {limit}")
@@ -289,7 +294,7 @@ mod tests {
     #[test]
     fn kinds_of_the_operating_system_become_kinds_of_ours() {
         let path = Path::new("p");
-        for full in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+        for full in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge] {
             assert!(MediumError::io("growing", path, full.into()).is_no_space());
         }
         let through = MediumError::io("looking for", path, io::ErrorKind::NotADirectory.into());

@@ -34,7 +34,7 @@ pub use position::{LogStart, Position};
 pub use replay::{Replayed, check_halves, replay, replay_until, verify};
 pub use salvage::{BrokenRecord, LinePlace, SalvagedLog, SalvagedRecord};
 
-use crate::error::{MediumError, Result};
+use crate::error::{MediumError, Result, is_full};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, read_exact_at, write_all_at, zero_fill};
 use std::io;
 use std::path::Path;
@@ -363,8 +363,4 @@ impl Log {
         self.poisoned = Some(error.to_string());
         error
     }
-}
-
-fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -14,6 +14,7 @@
 //! | prefaulting, large pages | `madvise` | none: the writer's fault | none: the writer's fault |
 //! | early write-back | `sync_file_range` | the kernel's own | the kernel's own |
 //! | fence in all threads | `membarrier` | fences on both sides | fences on both sides |
+//! | limit on file sizes | `getrlimit` | `getrlimit` | `getrlimit` |
 //! | coarse time of day | `CLOCK_REALTIME_COARSE` | `CLOCK_REALTIME` | `CLOCK_REALTIME` |
 //! | boot id | `/proc` | `sysctl` | unknown: a crash is assumed |
 //! | page cache kept after a death | five file systems | not relied on | not relied on |
@@ -21,6 +22,7 @@
 //! `unsafe` is allowed in this folder: it maps memory, and calls the system where no crate has the call.
 
 mod advice;
+mod file_size;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "macos")]
@@ -39,6 +41,7 @@ use macos as system;
 use portable as system;
 
 pub(crate) use advice::Advice;
+pub(crate) use file_size::expect_allowed_size;
 pub use mapping::Mapping;
 pub(crate) use page::page_size;
 pub(crate) use reservation::{Reservation, Sharing};

@@ -66,7 +66,8 @@ pub enum Error {
         /// The operating system's error; also [`source`](std::error::Error::source).
         source: Arc<io::Error>,
     },
-    /// The disk or a quota is full. Existing data is unharmed and readable. Repeat the call once there is space. In
+    /// The disk or a quota is full, or a file has reached the process's limit on the size of files (`ulimit -f`).
+    /// Existing data is unharmed and readable. Repeat the call once there is space. In
     /// [`Strict`](crate::Durability::Strict), the write may have been applied nevertheless, without being durable yet.
     #[non_exhaustive]
     NoSpace {
@@ -285,7 +286,7 @@ impl fmt::Display for Error {
         match self {
             Error::NotFound { path } => write!(f, "there is no database in {}", path.display()),
             Error::Io { operation, path, source, .. } => write!(f, "{operation} {}: {source}", path.display()),
-            Error::NoSpace { operation, path } => write!(f, "no space left while {operation} {}", path.display()),
+            Error::NoSpace { operation, path } => write!(f, "no space left (disk, quota, limit on file sizes) while {operation} {}", path.display()),
             Error::Capacity { path, found, limit } => {
                 let path = path.display();
                 write!(f, "{path} would need {found} bytes, and the database was opened with a capacity of {limit}")

@@ -124,7 +124,7 @@ fn transferred(what: &str, fd: c_int, mut call: impl FnMut() -> isize) -> Result
         let error = io::Error::last_os_error();
         let code = match error.kind() {
             ErrorKind::Interrupted => continue,
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => HOLM_NO_SPACE,
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => HOLM_NO_SPACE,
             _ => HOLM_IO,
         };
         return Err(Refusal::new(code, format!("{what} file descriptor {fd}: {error}")));

@@ -111,6 +111,7 @@ impl VfsFile for RealFile {
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
+        sys::expect_allowed_size(offset.saturating_add(buf.len() as u64))?;
         FileExt::write_at(&self.file, buf, offset)
     }
 
@@ -119,6 +120,7 @@ impl VfsFile for RealFile {
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        sys::expect_allowed_size(offset.saturating_add(len))?;
         match sys::reserve_space(self.file.as_fd(), offset, len) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => write_zeros_beyond_the_end(self, offset + len),
             other => other,
@@ -126,6 +128,7 @@ impl VfsFile for RealFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        sys::expect_allowed_size(len)?;
         self.file.set_len(len)
     }
 
