@@ -215,7 +215,9 @@ impl fmt::Display for MediumError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MediumError::Io { doing, path, source } => write!(f, "{doing} {}: {source}", path.display()),
-            MediumError::NoSpace { doing, path } => write!(f, "no space left (disk, quota, limit on file sizes) while {doing} {}", path.display()),
+            MediumError::NoSpace { doing, path } => {
+                write!(f, "no space left (disk, quota, limit on file sizes) while {doing} {}", path.display())
+            }
             MediumError::Capacity { path, found, limit } => {
                 let path = path.display();
                 write!(f, "{path} would need {found} bytes, and the database was opened with a capacity of {limit}")

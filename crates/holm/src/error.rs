@@ -286,7 +286,9 @@ impl fmt::Display for Error {
         match self {
             Error::NotFound { path } => write!(f, "there is no database in {}", path.display()),
             Error::Io { operation, path, source, .. } => write!(f, "{operation} {}: {source}", path.display()),
-            Error::NoSpace { operation, path } => write!(f, "no space left (disk, quota, limit on file sizes) while {operation} {}", path.display()),
+            Error::NoSpace { operation, path } => {
+                write!(f, "no space left (disk, quota, limit on file sizes) while {operation} {}", path.display())
+            }
             Error::Capacity { path, found, limit } => {
                 let path = path.display();
                 write!(f, "{path} would need {found} bytes, and the database was opened with a capacity of {limit}")
