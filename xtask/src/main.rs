@@ -75,7 +75,8 @@ struct Crash {
     /// One design only, by its name in the list.
     #[arg(long)]
     design: Option<String>,
-    /// The first seed of the generator: a failure's own seed repeats it.
+    /// The first seed of the generator: a failure's own seed repeats it. Without one, the scenarios of the test suite
+    /// come first.
     #[arg(long)]
     seed: Option<u64>,
     /// How many seconds to explore.

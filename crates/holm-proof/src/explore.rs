@@ -19,6 +19,7 @@ mod plan;
 mod round;
 
 pub use plan::Plan;
+pub(crate) use round::panicked;
 
 use crate::crashes::{Choice, Crashes, Extent, Known, Opener, Persistency, Window};
 use crate::model::{Standing, Step};

@@ -37,10 +37,11 @@ pub use survives_reuse_of_what_recovery_freed::survives_reuse_of_what_recovery_f
 pub(crate) use survives_reuse_of_what_recovery_freed::thrice;
 
 use crate::crashes::Persistency;
-use crate::explore::{Plan, explore};
+use crate::explore::{Plan, explore, panicked};
 use crate::script::Script;
 use crate::subject::Subject;
 use crate::verdict::Report;
+use std::panic::catch_unwind;
 
 /// What was tested, or what is wrong.
 pub type Verdict = Result<String, String>;
@@ -73,6 +74,25 @@ macro_rules! for_each_scenario {
             survives_splits
         }
     };
+}
+
+/// A property of a design.
+pub type Scenario = fn(&'static Subject) -> Verdict;
+
+macro_rules! listed {
+    ($subject:path; $($name:ident)*) => {
+        /// All scenarios, by name.
+        pub const ALL: &[(&str, Scenario)] = &[$((stringify!($name), $name)),*];
+    };
+}
+for_each_scenario!(listed, every::design);
+
+/// Runs a scenario; a panic is a violation too.
+///
+/// # Errors
+/// The violation.
+pub fn judged(scenario: Scenario, subject: &'static Subject) -> Verdict {
+    catch_unwind(|| scenario(subject)).unwrap_or_else(|panic| Err(format!("{}: {}", subject.name, panicked(&*panic))))
 }
 
 /// The models of persistency that a design must survive, by its capabilities.

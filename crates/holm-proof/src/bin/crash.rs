@@ -1,13 +1,15 @@
-//! Explores random scripts beyond the test suite, seed after seed, until the time is up; exits with 1 at the first
-//! violation. Alternatively makes the table of coverage; exits with 1 if a cell is empty.
+//! Explores the scenarios of the test suite, and then random scripts beyond it, seed after seed, until the time is up;
+//! exits with 1 at the first violation. Alternatively makes the table of coverage; exits with 1 if a cell is empty.
 //!
-//! Each seed determines a script, two models of persistency (for the first crash and for later ones), and every random
-//! choice among many images. So a violation's design, models and seed repeat it.
+//! A scenario reaches in a second what random scripts reach in minutes: a merge, a root that grows, a second crash in
+//! recovery. Each scenario is a property of a design and has no random choice. A seed determines a script, two models
+//! of persistency (for the first crash and for later ones), and every random choice among many images. So a violation's
+//! design and scenario, or its design, models and seed, repeat it.
 
 #![forbid(unsafe_code)]
 
 use clap::Parser;
-use holm_proof::scenarios::owed;
+use holm_proof::scenarios::{self, Scenario, judged, owed};
 use holm_proof::subjects::{APART, DESIGNS, VARIANTS, faulty};
 use holm_proof::{Bounds, Persistency, Plan, Report, Subject, Violation, explore, script, table};
 use std::process::ExitCode;
@@ -22,16 +24,16 @@ struct Arguments {
     /// One design only; this may also be a canary.
     #[arg(long)]
     design: Option<String>,
-    /// The first seed.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// The first seed; without one, the scenarios come first, and then the seeds from 1 on.
+    #[arg(long)]
+    seed: Option<u64>,
     /// How long to explore, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// Prints the counts and the violation as JSON.
     #[arg(long)]
     json: bool,
-    /// The case that a violation prints: design:first:later:seed.
+    /// The case that a violation prints: design:scenario, or design:first:later:seed.
     #[arg(long)]
     replay: Option<String>,
     /// Makes the table of coverage instead: for each design, change and model, the number of images that were opened.
@@ -47,6 +49,48 @@ struct Case {
     seed: u64,
     models: Option<(Persistency, Persistency)>,
     deadline: Option<Instant>,
+}
+
+/// What to do next with a design.
+enum Attempt {
+    Scenario(&'static str, Scenario),
+    Random(Case),
+}
+
+/// A violation as text, and what repeats it.
+struct Found {
+    violation: String,
+    replay: Option<String>,
+}
+
+impl Attempt {
+    /// The attempts in the order of their numbers: the scenarios, then the seeds. A seed alone means that an earlier
+    /// run is repeated or continued: the scenarios are behind it.
+    fn numbered(number: u64, arguments: &Arguments, deadline: Instant) -> Attempt {
+        let scenarios = if arguments.seed.is_some() { &[] } else { scenarios::ALL };
+        match scenarios.get(number as usize) {
+            Some((name, scenario)) => Attempt::Scenario(name, *scenario),
+            None => {
+                let seed = arguments.seed.unwrap_or(1) + (number - scenarios.len() as u64);
+                Attempt::Random(Case { seed, models: None, deadline: Some(deadline) })
+            }
+        }
+    }
+
+    /// Makes the attempt. A scenario reports no counts.
+    fn on(&self, subject: &'static Subject) -> Result<Report, Found> {
+        match self {
+            Attempt::Scenario(name, scenario) => {
+                judged(*scenario, subject).map(|_| Report::default()).map_err(|wrong| {
+                    let replay = format!("{}:{name}", subject.name);
+                    let violation = format!("{wrong}\n  scenario:   {name}, repeated with --replay {replay}");
+                    Found { violation, replay: Some(replay) }
+                })
+            }
+            Attempt::Random(case) => explored(subject, case)
+                .map_err(|violation| Found { replay: violation.replay.clone(), violation: violation.to_string() }),
+        }
+    }
 }
 
 fn explored(subject: &'static Subject, case: &Case) -> Result<Report, Box<Violation>> {
@@ -83,22 +127,47 @@ fn chosen(arguments: &Arguments) -> Result<Vec<&'static Subject>, String> {
     Ok(if arguments.variants { VARIANTS } else { DESIGNS }.to_vec())
 }
 
-fn replayed(text: &str) -> Option<(String, Case)> {
-    let [design, first, later, seed] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
+fn replayed(text: &str) -> Option<(String, Attempt)> {
+    let parts: Vec<_> = text.split(':').collect();
+    if let [design, name] = parts[..] {
+        let (name, scenario) = scenarios::ALL.iter().find(|(known, _)| *known == name)?;
+        return Some((design.into(), Attempt::Scenario(name, *scenario)));
+    }
+    let [design, first, later, seed] = parts.try_into().ok()?;
     let model = |name: &str| Persistency::ALL.into_iter().find(|model| model.name() == name);
     let models = Some((model(first)?, model(later)?));
-    Some((design.into(), Case { seed: seed.parse().ok()?, models, deadline: None }))
+    Some((design.into(), Attempt::Random(Case { seed: seed.parse().ok()?, models, deadline: None })))
 }
 
-/// Explores until the time is up; returns the report, the number of seeds, and the violation if there is one.
-fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>), String> {
-    let total = Report::default();
+/// What a run has done.
+#[derive(Default)]
+struct Survey {
+    report: Report,
+    scenarios: u64,
+    seeds: u64,
+    found: Option<Found>,
+}
+
+impl Survey {
+    fn note(&mut self, attempt: &Attempt, outcome: Result<Report, Found>) {
+        match attempt {
+            Attempt::Scenario(..) => self.scenarios += 1,
+            Attempt::Random(_) => self.seeds += 1,
+        }
+        match outcome {
+            Ok(report) => self.report += report,
+            Err(found) => drop(self.found.get_or_insert(found)),
+        }
+    }
+}
+
+/// Explores until the time is up, or repeats one case.
+fn survey(arguments: &Arguments) -> Result<Survey, String> {
+    let mut done = Survey::default();
     if let Some(replay) = &arguments.replay {
-        let (design, it) = replayed(replay).ok_or("a replay reads design:first:later:seed")?;
-        return Ok(match explored(named(&design)?, &it) {
-            Ok(report) => (report, 1, None),
-            Err(violation) => (total, 1, Some(violation)),
-        });
+        let (design, attempt) = replayed(replay).ok_or("a replay reads design:scenario or design:first:later:seed")?;
+        done.note(&attempt, attempt.on(named(&design)?));
+        return Ok(done);
     }
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
     let subjects = chosen(arguments)?;
@@ -106,25 +175,22 @@ fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>)
         .into_iter()
         .filter(|subject| subject.capabilities.stores_pairs || arguments.design.is_some())
         .collect();
-    let (begun, found) = (AtomicU64::new(0), Mutex::new((total, None)));
-    // All designs with one seed, then with the next, on all cores.
+    let (begun, done) = (AtomicU64::new(0), Mutex::new(done));
+    // All designs with one attempt, then with the next, on all cores.
     let work = || {
-        let found = || found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        while Instant::now() < deadline && found().1.is_none() {
+        let done = || done.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        while Instant::now() < deadline && done().found.is_none() {
             let number = begun.fetch_add(1, Relaxed);
             let (round, subject) = (number / subjects.len() as u64, subjects[number as usize % subjects.len()]);
-            let it = Case { seed: arguments.seed + round, models: None, deadline: Some(deadline) };
-            match explored(subject, &it) {
-                Ok(report) => found().0 += report,
-                Err(violation) => drop(found().1.get_or_insert(violation)),
-            }
+            let attempt = Attempt::numbered(round, arguments, deadline);
+            let outcome = attempt.on(subject);
+            done().note(&attempt, outcome);
         }
     };
     thread::scope(|scope| {
         (0..thread::available_parallelism().map_or(1, usize::from)).for_each(|_| drop(scope.spawn(work)));
     });
-    let (total, violation) = found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    Ok((total, begun.into_inner().div_ceil(subjects.len() as u64), violation))
+    Ok(done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
 
 /// Makes the table and prints it; fails if a cell is empty, or if a design fails.
@@ -161,7 +227,7 @@ fn main() -> ExitCode {
     if arguments.table {
         return table(&arguments);
     }
-    let (report, seeds, violation) = match survey(&arguments) {
+    let Survey { report, scenarios, seeds, found } = match survey(&arguments) {
         Ok(done) => done,
         Err(wrong) => {
             eprintln!("{wrong}");
@@ -170,6 +236,7 @@ fn main() -> ExitCode {
     };
     if arguments.json {
         let text = serde_json::json!({
+            "scenarios": scenarios,
             "seeds": seeds,
             "images": report.images,
             "stood_for": report.stood_for as f64,
@@ -177,16 +244,16 @@ fn main() -> ExitCode {
             "windows": report.windows,
             "sampled": report.sampled,
             "second_crashes": report.rounds,
-            "violation": violation.as_ref().map(ToString::to_string),
-            "replay": violation.as_ref().and_then(|violation| violation.replay.clone()),
+            "violation": found.as_ref().map(|found| &found.violation),
+            "replay": found.as_ref().and_then(|found| found.replay.as_ref()),
         });
         println!("{text}");
     } else {
-        println!("{seeds} seeds: {report}");
-        match &violation {
-            Some(violation) => println!("{violation}"),
+        println!("{scenarios} scenarios; {seeds} seeds: {report}");
+        match &found {
+            Some(found) => println!("{}", found.violation),
             None => println!("no violation"),
         }
     }
-    if violation.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if found.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

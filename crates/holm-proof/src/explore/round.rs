@@ -141,7 +141,7 @@ fn caught<T>(run: impl FnOnce() -> holm_medium::Result<T>) -> Result<T, String> 
     }
 }
 
-pub(super) fn panicked(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     format!("it panicked: {}", text.unwrap_or("without words"))
 }

@@ -5,7 +5,9 @@
 //! released too early in `schedules` of the crate.
 
 use holm_proof::Subject;
-use holm_proof::scenarios::{Verdict, survives_creating_and_dropping_trees, survives_reuse_of_what_recovery_freed};
+use holm_proof::scenarios::{
+    self, Verdict, judged, survives_creating_and_dropping_trees, survives_reuse_of_what_recovery_freed,
+};
 use holm_proof::script::{change, ends, inserts, overflow, removals, split, updates};
 use holm_proof::subjects::faulty::*;
 use holm_proof::{Persistency, Plan, Script, Step, Violation, explore};
@@ -227,4 +229,13 @@ fn a_leaf_that_is_found_before_it_is_empty_is_caught() {
 #[test]
 fn a_chain_into_reused_blocks_is_caught() {
     fails(survives_reuse_of_what_recovery_freed, &canary_dangling);
+}
+
+/// A new design has the scenarios and no test that was written for its bugs.
+#[test]
+fn the_scenarios_find_each_bug() {
+    for bug in CANARIES {
+        let found = scenarios::ALL.iter().find(|(_, scenario)| judged(*scenario, bug).is_err());
+        println!("{}: {}", bug.name, found.unwrap_or_else(|| panic!("no scenario finds {}", bug.name)).0);
+    }
 }
