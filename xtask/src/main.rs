@@ -1,5 +1,5 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
-//! miri, fuzz, stores, power-cut, bench, designs, figures, report, install-c, new-leaf.
+//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, install-c, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -48,6 +48,9 @@ enum Verb {
     Fuzz(proofs::Fuzz),
     /// Reads the release's machine code: no store to a durable word may be wider than eight bytes.
     Stores,
+    /// Kills a process with four writers and two readers at random moments, again and again, and checks what each has
+    /// left; arguments go to the program itself: `--kills`, `--seed`, `--dir`, `--transactions`.
+    Kill(Rest),
     /// Simulates power failures of a real file system under a writing database, again and again; arguments go to the
     /// program itself.
     PowerCut(Rest),
@@ -132,6 +135,7 @@ fn main() -> Result<()> {
         Verb::Fuzz(settings) => proofs::fuzz(&settings),
         Verb::Mutants => proofs::mutants(),
         Verb::Stores => proofs::stores(),
+        Verb::Kill(rest) => run_program("release", "holm-proof", (Some("kill-loop"), &[]), &rest.arguments),
         Verb::PowerCut(rest) => run_program("release", "holm-proof", (Some("power-cut"), &[]), &rest.arguments),
         Verb::Bench(rest) => run_program("release", "holm-rivals", (None, &[]), &rest.arguments),
         Verb::Designs(rest) => run_program("release", "holm-figures", (Some("designs"), &[]), &rest.arguments),

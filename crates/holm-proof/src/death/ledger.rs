@@ -9,13 +9,13 @@
 //! sweeper removes them while the child runs. Now and then a step removes a range. A crash may leave a part of that
 //! removed, from the low end on; the child then begins with that step again.
 
-use holm::Database;
+use super::source::Source;
 
 /// The number of writing threads.
-pub const THREADS: usize = 3;
+pub const THREADS: usize = 4;
 
 /// The number of keys per thread.
-const KEYS: usize = 600;
+pub(super) const KEYS: usize = 600;
 
 /// The keyspaces' names.
 pub const NAMES: [&str; 2] = ["north", "south"];
@@ -131,13 +131,29 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// Compares a database with the steps of a round. Of each thread, the steps up to `least` must be present, and
+    /// The ledger of a database in which each thread has done its steps before the next one.
+    pub fn before(next: [u64; THREADS]) -> Ledger {
+        let mut ledger = Ledger::default();
+        for (thread, next) in next.into_iter().enumerate() {
+            let state = &mut ledger.state[thread];
+            for step in 1..next {
+                match work(thread, step) {
+                    Work::RemoveRange(keys) => keys.into_iter().for_each(|key| state[key] = None),
+                    Work::One(change) => note(state, change, step),
+                    Work::Batch(changes) => changes.into_iter().for_each(|change| note(state, change, step)),
+                }
+            }
+        }
+        Ledger { next, ..ledger }
+    }
+
+    /// Compares a database or a snapshot with the steps of a round. Of each thread, the steps up to `least` must be present, and
     /// those up to `most` may be. Continues from what was found.
     ///
     /// # Errors
     /// A description of what does not fit.
-    pub fn settle(&mut self, db: &Database, least: [u64; THREADS], most: [u64; THREADS]) -> Result<(), String> {
-        let shown = shown(db)?;
+    pub fn settle(&mut self, from: &impl Source, least: [u64; THREADS], most: [u64; THREADS]) -> Result<(), String> {
+        let shown = shown(from)?;
         let mut lasts = [0; THREADS];
         for thread in 0..THREADS {
             // If a value proves that a step of this thread had returned before the value's step began, this step must
@@ -193,28 +209,40 @@ impl Ledger {
     }
 }
 
+fn note(state: &mut [Option<u64>], (key, effect): Change, step: u64) {
+    state[key] = (effect == Effect::Put).then_some(step);
+}
+
 fn apply(set: &mut impl FnMut(usize, Option<u64>) -> usize, (key, effect): Change, step: u64) {
     set(key, (effect == Effect::Put).then_some(step));
 }
 
-fn shown(db: &Database) -> Result<Vec<Shown>, String> {
+/// The step that a value contains, and the neighbour's step that it had seen.
+///
+/// # Errors
+/// A description, if no step puts this value under this key.
+pub fn steps_of(value: &[u8], name: &str, number: usize) -> Result<(u64, u64), String> {
+    let word = |at: usize| value.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+    let (Some(step), Some(seen)) = (word(0), word(8)) else { return Err(format!("{name}: cut short")) };
+    match *value == *self::value(step, seen, number) {
+        true => Ok((step, seen)),
+        false => Err(format!("{name}: not what step {step} put there")),
+    }
+}
+
+fn shown(from: &impl Source) -> Result<Vec<Shown>, String> {
     let mut all = vec![vec![None; KEYS]; THREADS];
-    let spaces = NAMES.map(|name| db.existing_keyspace(name));
     for (thread, keys) in all.iter_mut().enumerate() {
         for (number, place) in keys.iter_mut().enumerate() {
             let (space, name) = key(thread, number);
-            let Ok(Some(space)) = &spaces[space] else { continue };
-            let Some(found) = space.get(&name).map_err(|error| format!("getting {name}: {error}"))? else { continue };
-            let word =
-                |at: usize| found.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
-            let (Some(step), Some(seen)) = (word(0), word(8)) else { return Err(format!("{name}: cut short")) };
-            if *found != *value(step, seen, number) {
-                return Err(format!("{name}: not what step {step} put there"));
+            let found = from.get(NAMES[space], &name).map_err(|error| format!("getting {name}: {error}"))?;
+            if let Some(found) = found {
+                *place = Some(steps_of(&found, &name, number)?);
             }
-            *place = Some((step, seen));
         }
     }
-    let listed: u64 = spaces.iter().flatten().flatten().map(|space| space.iter().count() as u64).sum();
+    let listed = NAMES.iter().map(|name| from.count(name)).sum::<Result<u64, _>>();
+    let listed = listed.map_err(|error| format!("scanning: {error}"))?;
     let got = all.iter().flatten().flatten().count() as u64;
     if listed != got { Err(format!("{listed} pairs by scan, {got} by lookup")) } else { Ok(all) }
 }

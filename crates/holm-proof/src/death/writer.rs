@@ -4,13 +4,14 @@
 
 use super::Mode;
 use super::ledger::{Effect, NAMES, THREADS, Work, key, value, work};
+use super::readers;
 use holm::{Database, Error, Keyspace, KeyspaceOptions};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::thread;
 use std::time::UNIX_EPOCH;
+use std::{process, thread};
 
 /// What a report says about its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +83,18 @@ pub fn write(dir: &Path, mode: Mode, next: [u64; THREADS]) -> Result<(), Error> 
             })
             .collect();
         scope.spawn(|| watch(&db, &returned, &pipe));
+        scope.spawn(|| end_with(readers::read_snapshots(&db, next, &returned)));
+        scope.spawn(|| end_with(readers::read_keys(&spaces)));
         steps.into_iter().filter_map(|steps| steps.join().ok()).collect()
     })
+}
+
+/// Ends the process if a reader has seen what cannot be: the parent takes a child that ends by itself for a fault.
+fn end_with(read: Result<(), String>) {
+    if let Err(why) = read {
+        let _ = writeln!(io::stderr(), "a reader of the child: {why}");
+        process::exit(3);
+    }
 }
 
 fn run(
@@ -135,7 +146,7 @@ fn run(
 /// Reports what is durable: sometimes after a sync, sometimes after waiting for the clock alone.
 fn watch(db: &Database, returned: &[AtomicU64; THREADS], pipe: &File) {
     for turn in 0_u64.. {
-        let steps = [0, 1, 2].map(|thread: usize| returned[thread].load(SeqCst));
+        let steps: [u64; THREADS] = std::array::from_fn(|thread: usize| returned[thread].load(SeqCst));
         let label = db.stats().epochs.active;
         if turn % 4 == 3 {
             while db.stats().epochs.durable < label {
