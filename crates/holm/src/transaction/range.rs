@@ -94,7 +94,7 @@ impl<'t> TransactionRange<'t> {
         let store = self.transaction.store();
         let view = state.reads.view(store, &self.tree);
         let bounds = ScanBounds { low: &low, high: high.as_deref(), direction, most: usize::MAX, view };
-        let (engine, tree) = (&self.transaction.engine, &*self.tree);
+        let (engine, tree) = (&self.transaction.engine, &self.tree);
         let remainder = state.reads.scan(engine, (tree, bounds), &mut self.cursor, &mut self.copied)?;
         let pairs = (0..self.copied.len()).map(|index| self.copied.give(index));
         let end = &mut self.ends[direction as usize];
@@ -162,6 +162,10 @@ impl<'t> TransactionRange<'t> {
     }
 
     fn step_or_stop(&mut self, direction: Direction) -> Option<Result<(Slice, Slice)>> {
+        // Before all else: a transaction that has conflicted refuses each further step.
+        if self.is_empty() {
+            return None;
+        }
         let stepped = self.step(direction);
         if !matches!(stepped, Ok(Some(_))) {
             self.stop();

@@ -227,6 +227,38 @@ fn a_transaction_that_has_conflicted_stays_so() {
     assert_eq!(space.len().expect("sound"), 200);
 }
 
+/// A scan that met a conflict returned it at every step, so a caller that counted pairs counted for ever.
+#[test]
+fn a_scan_ends_after_its_first_conflict() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let space = db.keyspace("s").expect("a name");
+    (0..200u8).for_each(|key| space.insert([key], [key]).expect("room"));
+    for backward in [false, true] {
+        let transaction = db.begin();
+        let mut scan = transaction.iter(&space).expect("a handle");
+        scan.next().expect("200 pairs").expect("sound");
+        (0..200u8).step_by(5).for_each(|key| space.insert([key], [key]).expect("room"));
+        let mut step = || if backward { scan.next_back() } else { scan.next() };
+        let conflict = (0..200).find_map(|_| step()?.err());
+        assert!(matches!(conflict, Some(Error::Conflict)), "{conflict:?}");
+        assert!(step().is_none() && scan.next().is_none() && scan.next_back().is_none());
+        let late = transaction.range(&space, [3]..).expect("a handle").take(9).collect::<Vec<_>>();
+        assert!(matches!(late[..], [Err(Error::Conflict)]), "{late:?}");
+    }
+    let mut attempts = 0;
+    let counted = db.transact(|transaction| {
+        attempts += 1;
+        transaction.get(&space, [7])?;
+        if attempts == 1 {
+            space.insert([7], "other")?;
+        }
+        // Whatever the closure makes of the error.
+        Ok::<_, Error>(transaction.iter(&space)?.take(1_000).count())
+    });
+    assert_eq!((counted.expect("it commits"), attempts), (200, 2));
+}
+
 /// User code never meets a state that never was: the sum is always the same, in transactions that commit and in those
 /// that do not.
 #[test]
