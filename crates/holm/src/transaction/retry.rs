@@ -72,7 +72,7 @@ fn retried<'e, T, E: From<Error>>(
 ) -> Result<T, E> {
     let _inside = Inside::enter(engine)?;
     for number in 0..MOST_ATTEMPTS {
-        let fallback = (number >= PATIENCE).then(|| engine.fallback_lock.lock());
+        let fallback = if number < PATIENCE { None } else { engine.fallback_lock.lock() };
         if let Some(answer) = attempt(number, fallback)? {
             return Ok(answer);
         }

@@ -6,6 +6,7 @@ use holm::{Database, Durability, Error, Keyspace, Slice, Transaction};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -383,6 +384,47 @@ fn contention_ends() {
         }
     });
     assert_eq!(number(space.get("sum").expect("sound")), 20 + 5 * 300);
+}
+
+/// The transaction that held the fallback lock waited for a thread whose own transaction waited for the lock, for ever.
+#[test]
+fn the_holder_of_the_fallback_lock_may_wait_for_another_transaction() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let space = db.keyspace("s").expect("a name");
+    // Its own plain writes make the transaction conflict, so often that it takes the lock; then it calls `last`.
+    let conflicts_before = |key: &str, last: &dyn Fn()| {
+        let mut attempts = 0u32;
+        db.transact(|transaction| {
+            transaction.get(&space, key)?;
+            attempts += 1;
+            if attempts < 11 {
+                space.insert(key, attempts.to_le_bytes())?;
+            } else {
+                last();
+            }
+            transaction.insert(&space, key, "done")
+        })
+    };
+    thread::scope(|scope| {
+        let (ask, asked) = channel::<()>();
+        let (tell, told) = channel();
+        let conflicts_before = &conflicts_before;
+        scope.spawn(move || {
+            asked.recv().expect("the holder asks");
+            // Fails only if the holder has given up.
+            let _ = tell.send(conflicts_before("b", &|| ()));
+        });
+        let held = conflicts_before("a", &|| {
+            ask.send(()).expect("it listens");
+            let heard = told.recv_timeout(Duration::from_secs(60));
+            heard.expect("it does not wait for the lock for ever").expect("it commits in the end");
+        });
+        held.expect("it commits in the end");
+    });
+    for key in ["a", "b"] {
+        assert_eq!(space.get(key).expect("sound").as_deref(), Some(&b"done"[..]));
+    }
 }
 
 #[test]
