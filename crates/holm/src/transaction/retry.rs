@@ -35,21 +35,26 @@ struct Inside;
 impl Inside {
     fn enter(engine: &Arc<Engine>) -> Result<Self> {
         let address = Arc::as_ptr(engine) as usize;
-        INSIDE.with(|inside| {
+        let entered = INSIDE.try_with(|inside| {
             let mut inside = inside.borrow_mut();
-            if inside.contains(&address) {
-                let what = "a transaction within a transaction of the same database: it would commit by itself".into();
-                return Err(Error::Invalid { what });
+            let is_outermost = !inside.contains(&address);
+            if is_outermost {
+                inside.push(address);
             }
-            inside.push(address);
-            Ok(Inside)
-        })
+            is_outermost
+        });
+        // The thread local is gone while the thread exits.
+        if entered.unwrap_or(true) {
+            return Ok(Inside);
+        }
+        let what = "a transaction within a transaction of the same database: it would commit by itself".into();
+        Err(Error::Invalid { what })
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        let _left = INSIDE.with(|inside| inside.borrow_mut().pop());
+        let _left = INSIDE.try_with(|inside| inside.borrow_mut().pop());
     }
 }
 

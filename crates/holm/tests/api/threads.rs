@@ -1,11 +1,14 @@
-//! Threads on separate keys and on the same keys, with batches and scans beside them.
+//! Threads on separate keys and on the same keys, with batches and scans beside them, and threads that exit.
 
 use crate::families::Family;
 use crate::tools::{self, Chance, Stop, assert_sound, folder, relaxed};
 use crate::twin::{Map, walk};
-use holm::{Database, Durability, Keyspace};
+use holm::{Database, Durability, Error, Keyspace};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 /// Returns a key that only this thread changes.
@@ -260,4 +263,36 @@ fn no_copy_mixes_two_records() {
         }
     });
     assert_sound(&db);
+}
+
+/// Where a thread-local value reads in its destructor, the list of the thread's transactions may be gone already: that
+/// was a panic, which ends the process there.
+#[test]
+fn a_thread_that_exits_reads() {
+    struct Late(RefCell<Option<(Database, Keyspace, Sender<bool>)>>);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            let Some((db, space, tell)) = self.0.take() else { return };
+            let read = catch_unwind(AssertUnwindSafe(|| db.read(|at| Ok::<_, Error>(at.iter(&space)?.count()))));
+            let written = catch_unwind(AssertUnwindSafe(|| db.transact(|transaction| transaction.get(&space, "a"))));
+            let is_sound = matches!(read, Ok(Ok(1))) && matches!(written, Ok(Ok(Some(_))));
+            tell.send(is_sound && space.iter().count() == 1).expect("it listens");
+        }
+    }
+    thread_local!(static LATE: Late = const { Late(RefCell::new(None)) });
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let space = db.keyspace("s").expect("a name");
+    space.insert("a", "1").expect("room");
+    let (tell, told) = channel();
+    let exits = thread::scope(|scope| {
+        let exits = scope.spawn(|| {
+            // Made before the list, and so dropped after it.
+            LATE.with(|late| late.0.replace(Some((db.clone(), space.clone(), tell))));
+            db.read(|at| at.get(&space, "a"))
+        });
+        exits.join()
+    });
+    assert!(exits.expect("no panic").expect("sound").is_some());
+    assert!(told.recv().expect("the thread has exited"));
 }
