@@ -71,11 +71,15 @@ impl Writes {
         let bytes = self.bytes - replaced + bytes_of(key, value.map(|(value, _)| value));
         check_size("a transaction", bytes)?;
         self.bytes = bytes;
-        let number = tree.root.keyspace();
-        let new = || KeyspaceWrites { tree: tree.clone(), by_key: BTreeMap::new() };
-        let own = OwnWrite { put: value.map(|(value, deadline)| (value.into(), deadline)), read };
-        self.keyspaces.entry(number).or_insert_with(new).by_key.insert(key.into(), own);
+        let put = value.map(|(value, deadline)| (value.into(), deadline));
+        self.note(tree, key, OwnWrite { put, read });
         Ok(())
+    }
+
+    /// Notes a write whose bytes are counted.
+    fn note(&mut self, tree: &Arc<KeyspaceTree>, key: &[u8], own: OwnWrite) {
+        let new = || KeyspaceWrites { tree: tree.clone(), by_key: BTreeMap::new() };
+        self.keyspaces.entry(tree.root.keyspace()).or_insert_with(new).by_key.insert(key.into(), own);
     }
 
     /// Notes the removal of keys, which differ: of all or, if they are too many, of none.
@@ -88,7 +92,13 @@ impl Writes {
         let more: u64 = keys.iter().map(|key| bytes_of(key, None)).sum();
         let bytes = self.bytes - less + more;
         check_size("a transaction", bytes)?;
-        keys.iter().try_for_each(|key| self.set(tree, key, None, None))
+        self.bytes = bytes;
+        for key in keys {
+            // Not one by one through `set`: removals count before what they replace has gone.
+            let read = self.get(tree, key).and_then(|own| own.read);
+            self.note(tree, key, OwnWrite { put: None, read });
+        }
+        Ok(())
     }
 
     /// Returns the transaction's own write of a key, if there is one.

@@ -413,6 +413,24 @@ fn a_range_too_large_for_a_transaction_is_refused() {
     assert_eq!(space.clear().expect("sound"), 1_201);
 }
 
+/// A removal of a range counted its removals before what they replace was gone. So it was refused half-way, and the
+/// first removals stayed in the transaction.
+#[test]
+fn a_range_whose_own_writes_are_large_is_removed() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let space = db.keyspace("s").expect("a name");
+    (0..40u8).for_each(|key| space.insert([key], "").expect("room"));
+    let transaction = db.begin();
+    transaction.insert(&space, [200], vec![0; (64 << 20) - 1_000]).expect("it fits");
+    assert_eq!(transaction.remove_range::<&[u8]>(&space, ..).expect("it fits, too"), 41);
+    assert_eq!(transaction.iter(&space).expect("sound").count(), 0);
+    // What the large value took is free again.
+    transaction.insert(&space, "a", vec![0; 40 << 20]).expect("it fits");
+    transaction.commit().expect("alone");
+    assert_eq!(space.len().expect("sound"), 1);
+}
+
 /// Every keyspace but the cleared one stays as it was.
 #[test]
 fn other_keyspaces_stay() {
