@@ -63,6 +63,9 @@ impl<'a> Write<'a> {
 pub(crate) trait Dependencies {
     /// The leaves that must be unchanged.
     fn leaves(&self) -> &[LeafVersion];
+    /// Refuses the commit if a keyspace that was read has been dropped. The commit has pinned its epoch, so a drop that
+    /// comes later does not return before it.
+    fn check_not_dropped(&self) -> Result<()>;
     /// Looks again after a leaf has changed. Returns whether all that was read still holds.
     fn validate_again(&mut self) -> Result<bool>;
     /// The writes have taken effect. The commit may still wait for durability.
@@ -75,6 +78,10 @@ pub(crate) struct Unconditional;
 impl Dependencies for Unconditional {
     fn leaves(&self) -> &[LeafVersion] {
         &[]
+    }
+
+    fn check_not_dropped(&self) -> Result<()> {
+        Ok(())
     }
 
     fn validate_again(&mut self) -> Result<bool> {
@@ -155,6 +162,7 @@ fn run<H>(
     on: &mut dyn Dependencies,
 ) -> Result<Option<Epoch>> {
     writes.iter().try_for_each(|write| write.tree.check_not_dropped())?;
+    on.check_not_dropped()?;
     let payloads = write_records(&operation, writes)?;
     let (done, stage) = attempt(store, slots, &mut operation, RecordedWrites { writes, payloads: &payloads }, on);
     if stage != Stage::Among {

@@ -125,6 +125,12 @@ impl Reads {
         if self.now.is_some_and(|now| store.wall_clock.was_swept_after(now)) { Err(Error::Conflict) } else { Ok(()) }
     }
 
+    /// Refuses what was read of a keyspace that was dropped since: what is read from now on is of a time without it.
+    /// Versions of leaves do not tell, because a backup that reads the keyspace keeps its leaves as they were.
+    pub(super) fn check_not_dropped(&self) -> Result<()> {
+        if self.trees.iter().any(|tree| tree.root.is_dropped()) { Err(Error::Conflict) } else { Ok(()) }
+    }
+
     /// Reads a key's value, which belongs together with all that was read before.
     ///
     /// # Errors
@@ -140,7 +146,7 @@ impl Reads {
         }
         let before = engine.store.before(tree, SearchKey::new(key), view)?;
         if self.read_only {
-            self.note_by_version(engine, before.leaf, before.stamp)?;
+            self.note_by_version(engine, tree, (before.leaf, before.stamp))?;
         } else {
             self.stamp = self.stamp.max(before.stamp);
             let leaf = self.note_leaf(before.leaf, false)?;
@@ -164,7 +170,7 @@ impl Reads {
             return self.deadline_at_snapshot((tree, key, view));
         }
         let before = engine.store.before(tree, SearchKey::new(key), view)?;
-        self.note_by_version(engine, before.leaf, before.stamp)?;
+        self.note_by_version(engine, tree, (before.leaf, before.stamp))?;
         Ok(before.value.map(|_| before.deadline))
     }
 
@@ -176,7 +182,7 @@ impl Reads {
     pub(super) fn scan(
         &mut self,
         engine: &Arc<Engine>,
-        (tree, bounds): (&KeyspaceTree, ScanBounds<'_>),
+        (tree, bounds): (&Arc<KeyspaceTree>, ScanBounds<'_>),
         cursor: &mut LeafCursor<Records>,
         copied: &mut CopiedPairs,
     ) -> Result<Remainder> {
@@ -185,25 +191,36 @@ impl Reads {
         }
         let store: &Store = &engine.store;
         let remainder = copy_part(store, tree, bounds, 0, cursor, copied)?;
-        self.note_by_version(engine, cursor.leaf_version, cursor.stamp)?;
+        self.note_by_version(engine, tree, (cursor.leaf_version, cursor.stamp))?;
         Ok(remainder)
     }
 
     /// Notes a leaf of which any change conflicts, and validates all that was read.
     #[inline]
-    fn note_by_version(&mut self, engine: &Arc<Engine>, version: LeafVersion, stamp: Epoch) -> Result<()> {
+    fn note_by_version(
+        &mut self,
+        engine: &Arc<Engine>,
+        tree: &Arc<KeyspaceTree>,
+        (version, stamp): (LeafVersion, Epoch),
+    ) -> Result<()> {
+        self.note_tree(tree);
         self.stamp = self.stamp.max(stamp);
         let leaf = self.note_leaf(version, false)?;
         self.states[leaf].by_version = true;
         self.validate(engine, leaf)
     }
 
-    /// Notes the answer of a get.
-    fn note_point(&mut self, (tree, key, found): (&Arc<KeyspaceTree>, &[u8], Option<Slice>), leaf: usize) {
-        let tree = self.trees.iter().position(|known| Arc::ptr_eq(known, tree)).unwrap_or_else(|| {
+    /// Returns the index of a tree that was read.
+    fn note_tree(&mut self, tree: &Arc<KeyspaceTree>) -> usize {
+        self.trees.iter().position(|known| Arc::ptr_eq(known, tree)).unwrap_or_else(|| {
             self.trees.push(tree.clone());
             self.trees.len() - 1
-        });
+        })
+    }
+
+    /// Notes the answer of a get.
+    fn note_point(&mut self, (tree, key, found): (&Arc<KeyspaceTree>, &[u8], Option<Slice>), leaf: usize) {
+        let tree = self.note_tree(tree);
         let start = self.keys.len();
         self.keys.extend_from_slice(key);
         self.points.push(Point { tree, key: start..self.keys.len(), found, leaf });
@@ -275,6 +292,7 @@ impl Reads {
         }
         let store: &Store = &engine.store;
         self.check_not_swept(store)?;
+        self.check_not_dropped()?;
         // The leaf was validated when it was read. If the others are unchanged after that, all stood together then.
         let is_unchanged =
             |at: usize| !self.states[at].stale && (at == read || store.index.validate(self.versions[at]));
@@ -283,6 +301,7 @@ impl Reads {
 
     #[cold]
     fn validate_again(&mut self, store: &Store) -> Result<()> {
+        self.check_not_dropped()?;
         for _ in 0..MOST_ROUNDS {
             for at in 0..self.versions.len() {
                 if self.states[at].stale || !store.index.validate(self.versions[at]) {
@@ -347,6 +366,10 @@ pub(super) struct CommittedReads<'a> {
 impl Dependencies for CommittedReads<'_> {
     fn leaves(&self) -> &[LeafVersion] {
         &self.reads.versions
+    }
+
+    fn check_not_dropped(&self) -> Result<()> {
+        self.reads.check_not_dropped()
     }
 
     fn validate_again(&mut self) -> Result<bool> {

@@ -229,3 +229,36 @@ fn an_increment_takes_away_what_the_backup_had() {
     assert_same(&Contents::of(&copy), &Contents::of(&db));
     assert_eq!(copy.keyspaces().expect("sound"), ["b", "d", "default"]);
 }
+
+/// A backup keeps the leaves of a dropped keyspace as they were. A transaction that had read them went on, and saw what
+/// was written after the drop beside what was gone by then.
+#[test]
+fn a_transaction_sees_no_keyspace_beside_what_followed_its_drop() {
+    for scans in [false, true] {
+        let folder = folder();
+        let db = relaxed(folder.path());
+        let [gone, other] = ["gone", "other"].map(|name| db.keyspace(name).expect("a name"));
+        gone.insert("a", "1").expect("room");
+        let begin = || {
+            let transaction = db.begin();
+            let found = match scans {
+                true => transaction.iter(&gone).expect("a handle").count(),
+                false => usize::from(transaction.contains_key(&gone, "a").expect("sound")),
+            };
+            assert_eq!(found, 1);
+            transaction
+        };
+        let (reads, writes) = (begin(), begin());
+        let stream = &mut Meddling::at(0, || {
+            assert!(db.drop_keyspace("gone").expect("a disk"));
+            other.insert("b", "2").expect("room");
+            let read = reads.get(&other, "b");
+            assert!(matches!(read, Err(Error::Conflict)), "scans: {scans}: {read:?}");
+            writes.insert(&other, "c", "3").expect("small");
+            let written = writes.commit().map(drop);
+            assert!(matches!(written, Err(Error::Conflict)), "scans: {scans}: {written:?}");
+        });
+        db.backup_to(stream).expect("a buffer");
+        assert_eq!(other.len().expect("sound"), 1);
+    }
+}

@@ -39,8 +39,9 @@ impl Reads {
     pub(in crate::transaction) fn go_on_at_snapshot(&mut self, engine: &Arc<Engine>) -> Result<()> {
         let store: &Store = &engine.store;
         let begun = OpenGeneration::begin(engine);
-        // After it has begun: a sweep that comes later has removed nothing from it.
+        // After it has begun: a sweep or a drop that comes later has taken nothing from it.
         self.check_not_swept(store)?;
+        self.check_not_dropped()?;
         // A database that is closed or poisoned begins none, and nothing in it changes any more.
         let Ok(snapshot) = begun else { return self.validate_again(store) };
         for at in 0..self.versions.len() {
@@ -91,6 +92,7 @@ impl Reads {
         let lookup = found.at.lookup;
         self.stamp = self.stamp.max(lookup.stamp.min(snapshot.epoch()));
         if !self.read_only {
+            self.note_tree(tree);
             let leaf = self.note_leaf(lookup.leaf_version, found.at.from_pre_image)?;
             self.states[leaf].by_version = true;
         }
@@ -100,7 +102,7 @@ impl Reads {
     /// As [`Reads::scan`], at the snapshot.
     pub(super) fn scan_at_snapshot(
         &mut self,
-        (tree, bounds): (&KeyspaceTree, ScanBounds<'_>),
+        (tree, bounds): (&Arc<KeyspaceTree>, ScanBounds<'_>),
         cursor: &mut LeafCursor<Records>,
         copied: &mut CopiedPairs,
     ) -> Result<Remainder> {
@@ -111,6 +113,7 @@ impl Reads {
         let remainder = remainder?;
         self.stamp = self.stamp.max(cursor.stamp.min(snapshot.epoch()));
         if !self.read_only {
+            self.note_tree(tree);
             let leaf = self.note_leaf(cursor.leaf_version, cursor.from_pre_image)?;
             self.states[leaf].by_version = true;
         }
