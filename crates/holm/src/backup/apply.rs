@@ -9,7 +9,7 @@ use crate::engine::{Engine, Reader};
 use crate::error::{Error, Result};
 use crate::iter::Iter;
 use crate::keyspace_tree::KeyspaceTree;
-use crate::mark::MARK;
+use crate::mark::{self, MARK};
 use crate::operation::Operation;
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
@@ -74,7 +74,7 @@ fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
     if !base.is_some_and(|base| base.may_be_result_of(&header)) {
         refused.take().map_or(Ok(()), Err)?;
     }
-    let mut tree = None;
+    let (mut tree, mut mark) = (None, None);
     while let Some(item) = stream.next()? {
         match item {
             Item::Keyspace { name, .. } => tree = engine.catalog.find_keyspace(&engine.store, name)?,
@@ -87,14 +87,23 @@ fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
                     refused = Some(Error::WrongBase { found, expected });
                 }
             }
-            Item::Pair { .. } | Item::Mark(_) | Item::Keep { .. } => {}
+            Item::Mark(number) => mark = Some(number),
+            Item::Pair { .. } | Item::Keep { .. } => {}
         }
     }
     let end = stream.finish()?;
     if base.is_some_and(|base| base.is_result_of(&end)) {
         return Ok(Verified::Applied(end.info));
     }
-    refused.map_or(Ok(Verified::New), Err)
+    refused.map_or(Ok(()), Err)?;
+    // Only this database itself can have raised the mark further.
+    if let Some(present) = mark::read(&engine.store, &engine.catalog)?.filter(|present| Some(*present) > mark) {
+        let expected = mark.map_or_else(|| "no mark".into(), |mark| format!("at most the mark {mark}"));
+        return Err(Error::WrongBase { found: format!("the mark {present}"), expected });
+    }
+    // Once more: to read a stream takes time, in which others may have written to what it keeps.
+    Base::check(engine, &header)?;
+    Ok(Verified::New)
 }
 
 /// Iterates over what a copy has, expired pairs included: a sweep of the original makes them go.

@@ -142,7 +142,8 @@ impl Database {
     ///
     /// # Errors
     /// - [`WrongBase`](Error::WrongBase): the stream belongs to another database or another state, or this database has
-    ///   been written since its last backup was restored or applied.
+    ///   been written since its last backup was restored or applied. Writes from the moment on at which the stream has
+    ///   been read to its end are not noticed, and may stay: let nobody write meanwhile.
     /// - [`Corrupt`](Error::Corrupt), [`Foreign`](Error::Foreign), [`Version`](Error::Version), [`Io`](Error::Io):
     ///   nothing has changed.
     /// - [`Invalid`](Error::Invalid): another backup is being applied to this database.

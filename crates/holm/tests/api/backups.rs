@@ -529,3 +529,61 @@ fn one_backup_is_applied_at_a_time() {
     let copy = relaxed(&folder.path().join("copy"));
     copy.apply(&mut Applying(&copy, &stream)).expect("an empty database");
 }
+
+/// A reader that gives a stream in small parts, and does something else before the last of them.
+struct Meddling<'a, F: FnMut()>(&'a [u8], F);
+
+impl<F: FnMut()> Read for Meddling<'_, F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.0.is_empty() && self.0.len() <= 32 {
+            (self.1)();
+        }
+        let most = buffer.len().min(32);
+        self.0.read(&mut buffer[..most])
+    }
+}
+
+/// What others wrote while the stream was read stayed, in a database that was then taken for the state of the stream.
+#[test]
+fn what_is_written_while_an_increment_is_read_is_noticed() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    let db = relaxed(&path("db"));
+    let space = db.keyspace("s").expect("a name");
+    fill(&space, 0..1_000, b"one");
+    db.sync().expect("a disk");
+    let whole = db.backup(path("copy")).expect("room");
+    fill(&space, 900..910, b"two");
+    db.sync().expect("a disk");
+    let (_, changes) = since(&db, whole.epoch);
+    let copy = relaxed(&path("copy"));
+    let written = copy.keyspace("s").expect("a name");
+    let refused = copy.apply(&mut Meddling(&changes, || written.insert(3u32.to_be_bytes(), "other").expect("room")));
+    assert!(matches!(refused, Err(Error::WrongBase { .. })), "{refused:?}");
+    assert_eq!(written.get(905u32.to_be_bytes()).expect("sound").as_deref(), Some(&b"one"[..]), "nothing has changed");
+}
+
+/// The mark that a copy had raised itself went back, and what was committed with it counted as not applied.
+#[test]
+fn an_increment_lowers_no_mark() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    let db = relaxed(&path("db"));
+    fill(&db.keyspace("s").expect("a name"), 0..100, b"one");
+    db.sync().expect("a disk");
+    let unmarked = db.backup(path("unmarked")).expect("room");
+    let (_, nothing) = since(&db, unmarked.epoch);
+    db.batch().set_mark(5).commit().expect("room");
+    db.sync().expect("a disk");
+    let whole = db.backup(path("copy")).expect("room");
+    db.batch().set_mark(6).commit().expect("room");
+    db.sync().expect("a disk");
+    let (_, changes) = since(&db, whole.epoch);
+    for (name, stream, mark) in [("copy", &changes, 7), ("unmarked", &nothing, 1)] {
+        let copy = relaxed(&path(name));
+        copy.batch().set_mark(mark).commit().expect("room");
+        let refused = copy.apply(&mut &stream[..]);
+        assert!(matches!(refused, Err(Error::WrongBase { .. })), "{refused:?}");
+        assert_eq!(copy.mark().expect("sound"), Some(mark));
+    }
+}
