@@ -1,6 +1,7 @@
 //! The handle to an open database.
 
 use crate::batch::Batch;
+use crate::catalog::DEFAULT;
 use crate::check::{self, Report};
 use crate::durability::Durability;
 use crate::engine::Engine;
@@ -237,9 +238,13 @@ impl Database {
     /// ```
     ///
     /// # Errors
+    /// [`Invalid`](crate::Error::Invalid) for `default`, which always exists: [`Keyspace::clear`] removes its pairs.
     /// [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace). The keyspace may be gone while its
     /// space could not be freed. The next call with any name frees it, and so does the next open.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
+        if name == DEFAULT {
+            return Err(Error::Invalid { what: format!("the keyspace {name:?} always exists, and can be cleared") });
+        }
         self.engine.catalog.drop_keyspace(&self.engine.store, name)
     }
 

@@ -251,7 +251,8 @@ void holm_close_keyspace(holm_keyspace *keyspace);
 
 /*
  * Drops a keyspace with all its pairs, durably; HOLM_ABSENT if there is none. Handles to it, and iterators, refuse to
- * read and to write from then on: DROPPED. Any thread. Errors: INVALID, POISONED, NO_SPACE.
+ * read and to write from then on: DROPPED. Any thread. Errors: INVALID, also for `default`, which always exists;
+ * POISONED, NO_SPACE.
  */
 int holm_drop_keyspace(const holm_database *database, const char *name);
 

@@ -16,6 +16,19 @@ fn assert_dropped<T>(result: holm::Result<T>, name: &str) {
     }
 }
 
+/// It was dropped as any other, and was absent up to the next opening for writing.
+#[test]
+fn the_default_keyspace_always_exists() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let default = db.keyspace("default").expect("always there");
+    default.insert("a", "1").expect("room");
+    let refused = db.drop_keyspace("default");
+    assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
+    assert_eq!(default.clear().expect("sound"), 1);
+    assert_eq!(db.keyspaces().expect("a catalog"), ["default"]);
+}
+
 #[test]
 fn handles_of_a_dropped_keyspace_refuse_everything() {
     let folder = folder();
