@@ -33,6 +33,7 @@ use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, TreeSet};
 use crate::wait::back_off;
 use holm_medium::{Guard, Medium, MediumError, Result};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// How often a commit makes room before it takes the tree for damaged; each time, every leaf that lacked room is split.
@@ -132,9 +133,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             let short: Vec<_> = groups.iter().filter(is_short).map(|group| group.writes.clone()).collect();
             if !short.is_empty() {
                 undo(groups);
+                // A set: each split looks for the leaf that it takes among thousands that a long transaction has read.
+                let mut left: BTreeSet<_> = reads.iter().copied().collect();
                 for group in short {
-                    self.make_room_for(guard, &writes[group], reads.to_mut())?;
+                    self.make_room_for(guard, &writes[group], &mut left)?;
                 }
+                reads = left.into_iter().collect();
                 continue;
             }
             debug_assert!(
@@ -246,15 +250,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         &self,
         guard: &mut Guard<'_>,
         writes: &[TreeWrite<'_, K>],
-        reads: &mut Vec<LeafVersion>,
+        reads: &mut BTreeSet<LeafVersion>,
     ) -> Result<()> {
         let Some(first) = writes.first() else { return Ok(()) };
         let mut split = |write: &TreeWrite<'_, K>, point: &SplitPoint<'_, K>| {
             let outcome = self.split_at_point(write.root, guard, write.search_key, point)?;
             if let Some((before, after)) = outcome.leaves
-                && reads.contains(&before)
+                && reads.remove(&before)
             {
-                reads.retain(|read| *read != before);
                 reads.extend(after);
             }
             Ok(())

@@ -93,7 +93,7 @@ impl TreeRoot {
 }
 
 /// The version at which a leaf was read; the caller later validates that the leaf is unchanged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct LeafVersion {
     pub(crate) leaf: u32,
     /// The leaf parent whose lock array has the latch; zero where each leaf has a latch of its own.

@@ -12,7 +12,7 @@
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// The version that a reader noted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Version(u64);
 
 /// A version latch; starts at zero, unlatched.
