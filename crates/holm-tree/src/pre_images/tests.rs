@@ -1,6 +1,10 @@
 //! Chains, filters and retained payloads, alone.
 
 use super::*;
+use crate::keys::Words;
+use crate::{Index as _, TreeSet, designs};
+use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps as _};
+use holm_search::Search;
 use rand::seq::IteratorRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use rand_pcg::Pcg64;
@@ -212,4 +216,31 @@ fn a_payload_is_retained_exactly_if_an_open_snapshot_has_it() {
         }
         assert!(model.retained.is_empty() && model.pre_images.bytes() == (0, 0));
     }
+}
+
+/// The filters of a snapshot are volatile memory of the trees, and stay for later snapshots.
+#[test]
+fn filters_count_as_volatile_bytes() {
+    const KEYS: u64 = 20_000;
+    let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+    let medium = Mapped::anonymous(options).expect("address space");
+    let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
+    let tree_set = TreeSet::<Mapped, designs::buffered, Words>::new(writer.clone(), Words, Search::detect());
+    let pin = || writer.clock().pin().expect("sound");
+    let root = tree_set.create_tree(&mut pin(), 7).expect("memory");
+    let put_all = || {
+        for key in 0..KEYS {
+            tree_set.put(&root, &mut pin(), key, key + 1).expect("memory");
+        }
+    };
+    put_all();
+    let (before, leaves) = (tree_set.volatile_bytes(), u64::from(writer.storage().space.block_frontier()));
+    assert_eq!(tree_set.pre_images.filter_bytes(), 0, "without a snapshot there is none");
+    let (generation, _) = tree_set.begin_snapshot().expect("sound");
+    put_all();
+    assert_eq!(u64::from(writer.storage().space.block_frontier()), leaves, "no leaf has been split");
+    let filters = tree_set.volatile_bytes() - before;
+    assert!(filters >= KEYS / 32 * size_of::<PreImageFilter>() as u64, "{filters} bytes for {leaves} leaves");
+    tree_set.close_snapshot(generation);
+    assert_eq!(tree_set.volatile_bytes(), before + filters, "they are reused and not returned");
 }
