@@ -556,6 +556,21 @@ int holm_transaction_expire_at(const holm_transaction *transaction, const holm_k
                                size_t key_size, uint64_t time_ms);
 
 /*
+ * Stores in `time_ms` when a key expires, at the transaction's instant and with its own writes: see holm_expiry().
+ * HOLM_ABSENT if the key is absent. Conflicts with any change of the key's leaf, about seventeen pairs. Errors: those
+ * of holm_transaction_get(); INVALID in a keyspace without expiry.
+ */
+int holm_transaction_expiry(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
+                            size_t key_size, uint64_t *time_ms);
+
+/*
+ * Lets a key stay for ever when the transaction commits: see holm_persist(). HOLM_ABSENT if it is absent now, or does
+ * not expire anyway. Conflicts as holm_transaction_expiry(). Errors: those of holm_transaction_expire_in().
+ */
+int holm_transaction_persist(const holm_transaction *transaction, const holm_keyspace *keyspace, const void *key,
+                             size_t key_size);
+
+/*
  * Removes all pairs from `low`, inclusive, to `high`, exclusive, when the transaction commits: all at one instant, or
  * none. Stores in `count`, which may be NULL, how many they are now. NULL with size 0 is no bound. Takes the time and
  * the memory of a scan, and conflicts as one. Errors: those of holm_transaction_insert(); TOO_LARGE, and the

@@ -117,3 +117,38 @@ pub unsafe extern "C" fn holm_transaction_expire_at(
     // SAFETY: by the caller's contract.
     unsafe { expire_later(transaction, keyspace, key, key_size, When::at(time_ms)) }
 }
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_transaction_expiry(
+    transaction: *const Transaction,
+    keyspace: *const Keyspace,
+    key: *const c_void,
+    key_size: usize,
+    time_ms: *mut u64,
+) -> c_int {
+    door(|| {
+        // SAFETY: by the header's contract: a place for a number, open handles, no concurrent use of the transaction,
+        // and a key of its stated size.
+        let (mut out, (state, keyspace, key)) =
+            unsafe { (Out::at(time_ms, 0, "the time")?, place(transaction, keyspace, key, key_size)?) };
+        let expiry = state.borrow().transaction()?.expiry(keyspace, key)?;
+        let Some(expiry) = expiry else { return Ok(HOLM_ABSENT) };
+        out.set(millis(expiry));
+        Ok(HOLM_OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_transaction_persist(
+    transaction: *const Transaction,
+    keyspace: *const Keyspace,
+    key: *const c_void,
+    key_size: usize,
+) -> c_int {
+    door(|| {
+        // SAFETY: by the header's contract: open handles, no concurrent use of the transaction, and a key of its stated
+        // size.
+        let (state, keyspace, key) = unsafe { place(transaction, keyspace, key, key_size)? };
+        Ok(found(state.borrow().transaction()?.persist(keyspace, key)?))
+    })
+}
