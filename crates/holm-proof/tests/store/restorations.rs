@@ -108,6 +108,32 @@ fn calls_fail_while_a_backup_is_restored() {
     }
 }
 
+/// A restoration that follows one that was cut short, and is cut short itself while it removes what that one has left.
+#[test]
+fn a_restoration_dies_while_it_removes_another_one() {
+    let backup = Backup::new();
+    let mut first = None;
+    at_each_call(&backup, Fault::PowerCut, |disk, done, context| {
+        // The latest of them has all files of a database.
+        if done.is_err() && !backup.is_restored(&disk.crash_keeping_all(), context) {
+            first = Some(disk.crash_keeping_all());
+        }
+    });
+    let first = first.expect("some are cut short");
+    each_call::at_each_call(
+        Fault::PowerCut,
+        || (first.crash_keeping_all(), ()),
+        |disk, ()| backup.restore(disk),
+        |disk, done, context| {
+            let disk = disk.crash_keeping_all();
+            if !backup.is_restored(&disk, context) {
+                assert!(done.is_err(), "{context}: nothing is left of {done:?}");
+                backup.restore_again(&disk, context);
+            }
+        },
+    );
+}
+
 /// A folder that contains anything, and one that another restoration has locked, stay as they are.
 #[test]
 fn a_used_folder_is_left_alone() {

@@ -96,19 +96,19 @@ fn partial_of(folder: &Path) -> Result<PathBuf> {
 /// The files that carry the lock of a database, or of one that is being created.
 const LOCKED: [&str; 2] = ["superblock", "superblock.new"];
 
-/// Removes what an attempt left that was cut short.
+/// Removes what attempts left that were cut short.
 ///
 /// # Errors
 /// `Locked`: the attempt is not over. `Foreign`: the folder holds something else.
 fn remove_stale(vfs: &dyn Vfs, partial: &Path) -> Result<()> {
-    if !vfs.exists(partial).map_err(failed("reading", partial))? {
-        return Ok(());
+    let mut stale = partial.as_os_str().to_owned();
+    stale.push(".stale");
+    let stale = Path::new(&stale);
+    // An attempt that was cut short while it removed an earlier one has left this.
+    if leftovers(vfs, stale)?.is_some() {
+        remove_folder(vfs, stale).map_err(failed("removing", stale))?;
     }
-    let names = vfs.list(partial).map_err(failed("reading", partial))?;
-    if let Some(foreign) = names.iter().find(|name| !CREATED_FILES.contains(&&***name)) {
-        let (path, found) = (partial.into(), format!("a file {foreign:?}"));
-        return Err(Error::Foreign { path, found, expected: "what an interrupted restoration leaves".into() });
-    }
+    let Some(names) = leftovers(vfs, partial)? else { return Ok(()) };
     let mut locks = Vec::new();
     for path in names.iter().filter(|name| LOCKED.contains(&&***name)).map(|name| partial.join(name)) {
         let file = vfs.open(&path, How::WRITE).map_err(failed("opening", &path))?;
@@ -118,11 +118,28 @@ fn remove_stale(vfs: &dyn Vfs, partial: &Path) -> Result<()> {
         locks.push(file);
     }
     // Under another name first: another attempt meets all of it or nothing.
-    let mut stale = partial.as_os_str().to_owned();
-    stale.push(format!(".{}", std::process::id()));
-    let stale = Path::new(&stale);
     vfs.rename_dir(partial, stale).map_err(failed("renaming", partial))?;
+    // Durable before the name is used again: a crash must not give this name to the files of that one.
+    sync_parent(vfs, partial)?;
     remove_folder(vfs, stale).map_err(failed("removing", stale))
+}
+
+/// Returns the names of the files that an attempt left in a folder; `None` if there is no such folder.
+///
+/// # Errors
+/// `Foreign`: the folder holds something else.
+fn leftovers(vfs: &dyn Vfs, folder: &Path) -> Result<Option<Vec<String>>> {
+    if !vfs.exists(folder).map_err(failed("reading", folder))? {
+        return Ok(None);
+    }
+    let names = vfs.list(folder).map_err(failed("reading", folder))?;
+    match names.iter().find(|name| !CREATED_FILES.contains(&&***name)) {
+        Some(foreign) => {
+            let (path, found) = (folder.into(), format!("a file {foreign:?}"));
+            Err(Error::Foreign { path, found, expected: "what an interrupted restoration leaves".into() })
+        }
+        None => Ok(Some(names)),
+    }
 }
 
 /// Removes a folder and the files in it.
@@ -174,6 +191,11 @@ pub(crate) fn put(engine: &Engine, tree: &KeyspaceTree, key: &[u8], value: &[u8]
 fn give_name(vfs: &dyn Vfs, partial: &Path, folder: &Path) -> Result<()> {
     // Replaces an empty folder, and no other.
     vfs.rename_dir(partial, folder).map_err(failed("renaming", partial))?;
+    sync_parent(vfs, folder)
+}
+
+/// Makes the name of a folder durable.
+fn sync_parent(vfs: &dyn Vfs, folder: &Path) -> Result<()> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     vfs.sync_dir(parent).map_err(failed("syncing", parent))
 }
