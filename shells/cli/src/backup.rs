@@ -2,8 +2,9 @@
 //!
 //! The file has another name until it is complete and synced to disk, and never replaces one.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -27,11 +28,13 @@ pub(crate) fn run(args: &Backup) -> anyhow::Result<Exit> {
     if file.exists() {
         bail!("{} exists; a backup replaces no file", file.display());
     }
-    let partial = partial_of(file)?;
-    let info = complete(args, since, &partial).inspect_err(|_| drop(fs::remove_file(&partial)))?;
+    let path = partial_of(file)?;
+    // Locked until it has its name: another backup to this file would write into it.
+    let partial = locked(&path)?;
+    let info = complete(args, since, &partial, &path).inspect_err(|_| drop(fs::remove_file(&path)))?;
     // A link, because a renaming would replace a file that somebody else has created meanwhile.
-    fs::hard_link(&partial, file).with_context(|| format!("cannot create {}", file.display()))?;
-    fs::remove_file(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
+    fs::hard_link(&path, file).with_context(|| format!("cannot create {}", file.display()))?;
+    fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     sync_folder_of(file)?;
     output::print(verify::lines(&info))?;
     Ok(Exit::Found)
@@ -44,12 +47,37 @@ fn partial_of(file: &Path) -> anyhow::Result<PathBuf> {
     Ok(file.with_file_name(name))
 }
 
-fn complete(args: &Backup, since: u64, partial: &Path) -> anyhow::Result<BackupInfo> {
-    let file = File::create(partial).with_context(|| format!("cannot create {}", partial.display()))?;
-    let mut out = BufWriter::new(&file);
+/// Opens the file under its name until it is complete, emptied of what a killed backup has left, and locks it.
+fn locked(path: &Path) -> anyhow::Result<File> {
+    let created = || format!("cannot create {}", path.display());
+    // Each turn follows the end of another backup.
+    for _ in 0..8 {
+        let file = File::options().write(true).create(true).truncate(false).open(path).with_context(created)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => bail!("{} is another backup, which is being written", path.display()),
+            Err(TryLockError::Error(error)) => return Err(error).with_context(created),
+        }
+        let opened = file.metadata().with_context(created)?;
+        if fs::metadata(path).map_or(true, |named| named.ino() != opened.ino()) {
+            // Another backup has completed it meanwhile.
+            continue;
+        }
+        if opened.nlink() == 1 {
+            file.set_len(0).with_context(created)?;
+            return Ok(file);
+        }
+        // A backup that was killed had completed it, and given it its name.
+        fs::remove_file(path).with_context(created)?;
+    }
+    bail!("{} is another backup, again and again", path.display())
+}
+
+fn complete(args: &Backup, since: u64, file: &File, path: &Path) -> anyhow::Result<BackupInfo> {
+    let mut out = BufWriter::new(file);
     let info = write(args, since, &mut out)?;
     output::finish(out)?;
-    file.sync_all().with_context(|| format!("cannot make {} durable", partial.display()))?;
+    file.sync_all().with_context(|| format!("cannot make {} durable", path.display()))?;
     Ok(info)
 }
 

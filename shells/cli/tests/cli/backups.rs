@@ -1,6 +1,6 @@
 //! `backup`, `restore`, `apply` and `verify`.
 
-use std::fs;
+use std::fs::{self, File};
 
 use crate::support::Sea;
 
@@ -88,4 +88,24 @@ fn nothing_is_replaced_and_nothing_half_is_left() {
     let mut names: Vec<_> = entries.map(|name| name.into_string().expect("text")).collect();
     names.sort();
     assert_eq!(names, ["damaged", "db", "long", "monday", "short", "text"]);
+}
+
+/// Two backups to one file wrote into each other, and the first to end gave its name to what the other one was writing.
+#[test]
+fn a_file_takes_one_backup_at_a_time() {
+    let sea = Sea::new();
+    sea.holm("put db north coral").with(0);
+    sea.file("monday.partial", "of another one");
+    let other = File::options().write(true).open(sea.path("monday.partial")).expect("it is there");
+    other.try_lock().expect("nobody else");
+    assert!(sea.holm("backup db monday").complaint().contains("is being written"));
+    assert_eq!(sea.file_bytes("monday.partial"), b"of another one");
+    assert!(!sea.path("monday").exists());
+    drop(other);
+    // It was killed after it had given the file its name, and that was moved since.
+    fs::hard_link(sea.path("monday.partial"), sea.path("sunday")).expect("a name");
+    let printed = sea.holm("backup db monday").with(0);
+    assert_eq!(sea.file_bytes("sunday"), b"of another one");
+    assert_eq!(sea.holm("verify monday").with(0), printed);
+    assert!(!sea.path("monday.partial").exists());
 }
