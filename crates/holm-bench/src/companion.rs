@@ -1,7 +1,7 @@
 //! What runs beside a workload on the same database, and what it costs the workload.
 
 use crate::{BoxError, Outcome, Plan, Store, Workload, run};
-use holm::{Database, Error};
+use holm::{Database, Error, PacedWriter};
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,9 +16,14 @@ pub enum Companion {
     Snapshot,
     /// A thread writes whole backups to a file, one after the other.
     Backup,
+    /// A thread writes whole backups to a file, one after the other, with at most 192 MiB a second.
+    PacedBackup,
     /// A thread takes the changes of each epoch from a feed.
     Feed,
 }
+
+/// The rate of a paced backup, in bytes per second.
+const BACKUP_RATE: u64 = 192 << 20;
 
 /// How many bytes of changes a feed keeps for its reader.
 const FEED_BYTES: usize = 256 << 20;
@@ -75,8 +80,9 @@ pub fn run_beside(
             let held = database.stats().snapshots;
             (beside, Some(again), vec![], vec![held.memory_bytes, held.record_bytes])
         }
-        Companion::Backup => {
-            let (beside, backups) = while_running(measure, |stop| backups(database, scratch, stop))?;
+        Companion::Backup | Companion::PacedBackup => {
+            let rate = if companion == Companion::PacedBackup { BACKUP_RATE } else { 0 };
+            let (beside, backups) = while_running(measure, |stop| backups(database, scratch, rate, stop))?;
             let (seconds, bytes) = backups.into_iter().unzip();
             (beside, None, seconds, bytes)
         }
@@ -106,11 +112,11 @@ fn while_running<A, B: Send>(
 }
 
 /// Writes backups until it is time to stop, one at least. Returns the seconds and the bytes of each.
-fn backups(database: &Database, scratch: &Path, stop: &AtomicBool) -> Result<Vec<(f64, u64)>, BoxError> {
+fn backups(database: &Database, scratch: &Path, rate: u64, stop: &AtomicBool) -> Result<Vec<(f64, u64)>, BoxError> {
     let mut done = vec![];
     while done.is_empty() || !stop.load(Relaxed) {
         let began = Instant::now();
-        let info = database.backup_to(&mut File::create(scratch)?)?;
+        let info = database.backup_to(&mut PacedWriter::new(File::create(scratch)?, rate))?;
         done.push((began.elapsed().as_secs_f64(), info.bytes));
     }
     std::fs::remove_file(scratch)?;

@@ -9,6 +9,7 @@ use crate::database::Database;
 use crate::engine::{Engine, ReadOnlyEngine, View};
 use crate::error::{Error, Result};
 use crate::keyspace_tree::KeyspaceTree;
+use crate::pace::pause_after;
 use crate::read_only::ReadOnlyDatabase;
 use crate::record;
 use crate::stats::SpaceStats;
@@ -16,7 +17,6 @@ use holm_medium::sync::{Instant, sleep};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The report lists at most this many damages and counts the rest.
 const MOST_DAMAGES: usize = 100;
@@ -154,12 +154,6 @@ pub struct ScrubProgress<'a> {
     /// Bytes of all leaves and records that the database has now. The end of a scrub that began at the start is near
     /// this number.
     pub total_bytes: u64,
-}
-
-/// Returns how long a reader waits that has read these bytes in this time, to keep its rate.
-fn pause_after(bytes: u64, elapsed: Duration, rate: u64) -> Duration {
-    let due = Duration::try_from_secs_f64(bytes as f64 / rate as f64).unwrap_or(Duration::MAX);
-    due.saturating_sub(elapsed)
 }
 
 impl Scrub {
@@ -302,19 +296,5 @@ impl ReadOnlyDatabase {
     /// ```
     pub fn scrub(&self) -> Scrub {
         Scrub::new(Scrubbed::ReadOnly(self.engine.clone()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reader_waits_until_its_bytes_are_due() {
-        let second = Duration::from_secs(1);
-        assert_eq!(pause_after(3 << 20, second, 1 << 20), 2 * second);
-        assert_eq!(pause_after(3 << 20, 4 * second, 1 << 20), Duration::ZERO);
-        assert_eq!(pause_after(0, Duration::ZERO, 1), Duration::ZERO);
-        assert!(pause_after(u64::MAX, Duration::ZERO, 1) > 1_000_000 * second);
     }
 }

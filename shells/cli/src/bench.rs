@@ -57,6 +57,8 @@ pub(crate) enum Companions {
     Snapshot,
     /// Whole backups, one after the other
     Backup,
+    /// Whole backups, one after the other, with at most 192 MiB a second
+    PacedBackup,
     /// The reader of a change feed
     Feed,
 }
@@ -66,6 +68,7 @@ impl Companions {
         match self {
             Self::Snapshot => Companion::Snapshot,
             Self::Backup => Companion::Backup,
+            Self::PacedBackup => Companion::PacedBackup,
             Self::Feed => Companion::Feed,
         }
     }

@@ -20,7 +20,8 @@ impl Database {
     /// snapshot takes. Waits until what it contains is durable.
     ///
     /// [`Database::restore`] makes a database of it, and [`verify_backup`] reads it through. A stream has a checksum
-    /// for each mebibyte and a hash of all of it, so damage and a missing end are found.
+    /// for each mebibyte and a hash of all of it, so damage and a missing end are found. Through a
+    /// [`PacedWriter`](crate::PacedWriter) it takes longer, and slows writers down less.
     ///
     /// # Errors
     /// [`Io`](Error::Io): the writer refused a call. [`Ended`](Error::Ended): open snapshots kept more than
