@@ -97,7 +97,7 @@ impl SimDisk {
     /// An empty disk with a root directory `/`.
     pub fn new() -> SimDisk {
         let mut state = State::default();
-        state.names.make_dir(Path::new("/"));
+        state.names.make_root(Path::new("/"));
         SimDisk::of(state)
     }
 

@@ -1,7 +1,7 @@
 //! The names on the simulated disk. The creation, change or removal of a name is durable after a sync of its directory.
 //! Until then a loss of power decides each change separately, in the order in which they were made. Renaming is one
-//! change, also of a directory: the old and the new name are never both gone. That a directory was made or removed is
-//! durable at once.
+//! change, also of a directory: the old and the new name are never both gone. That a directory was removed is durable
+//! at once.
 
 use super::content::Undecided;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,6 +21,7 @@ pub(super) struct Names {
 #[derive(Clone, Debug)]
 enum Change {
     Made(PathBuf, Inode),
+    MadeDirectory(PathBuf),
     Renamed(PathBuf, PathBuf, Inode),
     RenamedDirectory(PathBuf, PathBuf),
     Removed(PathBuf),
@@ -31,6 +32,9 @@ impl Change {
         match self {
             Change::Made(path, inode) => {
                 names.insert(path.clone(), *inode);
+            }
+            Change::MadeDirectory(path) => {
+                directories.insert(path.clone());
             }
             Change::Renamed(from, to, inode) => {
                 if names.get(from) == Some(inode) {
@@ -51,6 +55,7 @@ impl Change {
 
     fn is_in(&self, dir: &Path) -> bool {
         let (Change::Made(path, _)
+        | Change::MadeDirectory(path)
         | Change::Renamed(path, _, _)
         | Change::RenamedDirectory(path, _)
         | Change::Removed(path)) = self;
@@ -62,6 +67,7 @@ impl Change {
         let moved = |path| moved(path, from, to);
         match self {
             Change::Made(path, inode) => Change::Made(moved(path), inode),
+            Change::MadeDirectory(path) => Change::MadeDirectory(moved(path)),
             Change::Renamed(old, new, inode) => Change::Renamed(moved(old), moved(new), inode),
             Change::RenamedDirectory(old, new) => Change::RenamedDirectory(moved(old), moved(new)),
             Change::Removed(path) => Change::Removed(moved(path)),
@@ -84,9 +90,17 @@ impl Names {
         &self.directories
     }
 
-    pub(super) fn make_dir(&mut self, path: &Path) {
+    /// Makes the directory of a new disk.
+    pub(super) fn make_root(&mut self, path: &Path) {
         self.directories.insert(path.into());
         self.durable.1.insert(path.into());
+    }
+
+    /// Makes a directory, if it is not there.
+    pub(super) fn make_dir(&mut self, path: &Path) {
+        if !self.directories.contains(path) {
+            self.change(Change::MadeDirectory(path.to_path_buf()));
+        }
     }
 
     pub(super) fn make(&mut self, path: &Path, inode: Inode) {
@@ -117,6 +131,7 @@ impl Names {
     /// Removes a directory; returns whether there was one.
     pub(super) fn remove_dir(&mut self, path: &Path) -> bool {
         self.durable.1.remove(path);
+        self.pending.retain(|(change, _)| !matches!(change, Change::MadeDirectory(made) if made == path));
         self.directories.remove(path)
     }
 

@@ -2,7 +2,7 @@
 //! survived, never taken for something else, and never a panic.
 
 use crate::session::{Database, UUID, boundaries, dir, log_0, log_1, logged, options, read_back, record_of};
-use crate::session::{made, recovered, superblock};
+use crate::session::{made, make_dir, recovered, superblock};
 use holm_medium::error::{MediumError, Result};
 use holm_medium::log::{EpochRecord, Log, LogStart, replay, verify};
 use holm_medium::superblock::{Geometry, Superblock, VERSION, reserve, superblock_path};
@@ -50,7 +50,7 @@ fn sum_of_runs(epoch: u64) -> usize {
 /// Two epochs in the first half, two in the second, with an unfinished checkpoint between them.
 fn across_halves() -> SimDisk {
     let disk = SimDisk::new();
-    disk.create_dir(&dir()).expect("no faults");
+    make_dir(&disk).expect("no faults");
     let mut log = Log::create(&disk, &dir(), UUID, options(true)).expect("no faults");
     for epoch in 1..=4 {
         if epoch == 3 {
@@ -278,7 +278,7 @@ fn the_log_keeps_its_bounds() {
 
 fn with_two_states() -> (SimDisk, Superblock) {
     let disk = SimDisk::new();
-    disk.create_dir(&dir()).expect("no faults");
+    make_dir(&disk).expect("no faults");
     let mut block = superblock();
     let superblock_file = made(&disk, &mut block).expect("no faults");
     block.epoch = 77;
@@ -307,7 +307,7 @@ fn the_superblock_round_trips() {
     let mut long = superblock();
     long.geometry.design = "x".repeat(33);
     let empty = SimDisk::new();
-    empty.create_dir(&dir()).expect("no faults");
+    make_dir(&empty).expect("no faults");
     assert!(matches!(made(&empty, &mut long), Err(MediumError::TooLarge { .. })));
 }
 
@@ -397,7 +397,7 @@ fn a_truncated_or_foreign_superblock_file_is_reported() {
     assert_eq!(read(&disk).expect("zeros behind the slots are nothing"), block);
     for (text, len) in [("SQLite format 3", 8192), ("%PDF-1.7", 8192), ("MZ but short.", 100), ("", 8192)] {
         let disk = SimDisk::new();
-        disk.create_dir(&dir()).expect("no faults");
+        make_dir(&disk).expect("no faults");
         let mut bytes = text.as_bytes().to_vec();
         bytes.resize(len, 0);
         let file = disk.open(&superblock_path(&dir()), How::CREATE).expect("no faults");

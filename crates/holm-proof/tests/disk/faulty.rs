@@ -1,6 +1,6 @@
 //! Calls that fail: every call of a session, with every kind of failure, once and permanently.
 
-use crate::session::{Database, UUID, dir, is_there, options, read_back, record_of, recovered};
+use crate::session::{Database, UUID, dir, is_there, make_dir, options, read_back, record_of, recovered};
 use holm_medium::error::{MediumError, Result};
 use holm_medium::log::{Log, LogStart};
 use holm_medium::vfs::{RealFs, Vfs};
@@ -106,7 +106,7 @@ fn where_direct_writes_are_refused_records_are_synced() {
 #[test]
 fn concurrent_creations_of_one_database_exclude_each_other() {
     let disk = SimDisk::new();
-    disk.create_dir(&dir()).expect("no faults");
+    make_dir(&disk).expect("no faults");
     let other = disk.open(&dir().join("superblock.new"), holm_medium::vfs::How::CREATE).expect("no faults");
     assert!(other.lock(true).expect("no faults"));
     let outcome = crate::session::made(&disk, &mut crate::session::superblock()).map(drop);

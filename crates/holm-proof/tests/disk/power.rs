@@ -1,7 +1,7 @@
 //! Loss of power at every call, and every image that it may leave.
 
 use crate::session::{Database, UUID, boundaries, is_there, logged, options, read_back, record_of, recovered};
-use crate::session::{dir, log_0, made, superblock};
+use crate::session::{dir, log_0, made, make_dir, superblock};
 use holm_medium::error::MediumError;
 use holm_medium::log::{Log, LogStart};
 use holm_medium::superblock::{Superblock, superblock_path};
@@ -11,7 +11,7 @@ use holm_proof::disk::{Fault, Kind, SimDisk};
 /// A log whose last record is written with `fault`; returns the disk with the power off.
 fn cut(epochs: u64, direct: bool, kind: Kind, fault: Fault) -> SimDisk {
     let disk = SimDisk::new();
-    disk.create_dir(&dir()).expect("no faults");
+    make_dir(&disk).expect("no faults");
     let mut log = Log::create(&disk, &dir(), UUID, options(direct)).expect("no faults");
     (1..epochs).for_each(|epoch| log.append(&mut record_of(epoch)).expect("no faults"));
     disk.fail(kind, disk.calls().of(kind), fault);
@@ -149,7 +149,7 @@ fn a_record_torn_right_after_a_switch_does_not_stop_recovery() {
 fn the_superblock_is_the_old_or_the_new_one() {
     for (kind, slot) in [(Kind::Write, 0), (Kind::Sync, 0), (Kind::Write, 1), (Kind::Sync, 1)] {
         let disk = SimDisk::new();
-        disk.create_dir(&dir()).expect("no faults");
+        make_dir(&disk).expect("no faults");
         let mut block = superblock();
         let superblock_file = made(&disk, &mut block).expect("no faults");
         for epoch in 1..4 {

@@ -1,9 +1,8 @@
 //! How far records reach: replay reads enough to find the intact records behind damage, and no more.
 
-use crate::session::{UUID, dir, log_0, record_of};
+use crate::session::{UUID, dir, log_0, make_dir, record_of};
 use holm_medium::error::MediumError;
 use holm_medium::log::{EpochRecord, Log, LogOptions, LogStart, verify};
-use holm_medium::vfs::Vfs;
 use holm_proof::disk::{Kind, SimDisk};
 
 /// More than the reach of a new pass.
@@ -17,7 +16,7 @@ fn large(epoch: u64) -> EpochRecord {
 }
 
 fn new_log(disk: &SimDisk) -> Log {
-    disk.create_dir(&dir()).expect("no faults");
+    make_dir(&disk).expect("no faults");
     let options = LogOptions { initial: 16 << 10, maximum: 128 << 20, direct: true };
     Log::create(disk, &dir(), UUID, options).expect("no faults")
 }

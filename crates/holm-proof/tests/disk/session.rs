@@ -79,10 +79,16 @@ pub(crate) fn read_back(vfs: &dyn Vfs, uuid: &[u8; 16], start: LogStart, after: 
     Ok(seen)
 }
 
+/// Makes the directory, durably.
+pub(crate) fn make_dir(disk: &SimDisk) -> std::io::Result<()> {
+    disk.create_dir(&dir())?;
+    disk.sync_dir(dir().parent().expect("it is not the root"))
+}
+
 /// A new directory with a log of `epochs` epochs, none of them checkpointed.
 pub(crate) fn logged(epochs: u64, direct: bool) -> SimDisk {
     let disk = SimDisk::new();
-    disk.create_dir(&dir()).expect("no faults");
+    make_dir(&disk).expect("no faults");
     let mut log = Log::create(&disk, &dir(), UUID, options(direct)).expect("no faults");
     for epoch in 1..=epochs {
         log.append(&mut record_of(epoch)).expect("no faults");
@@ -110,7 +116,7 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn create(disk: &SimDisk, direct: bool) -> Result<Database> {
-        disk.create_dir(&dir()).map_err(|e| MediumError::io("creating", &dir(), e))?;
+        make_dir(disk).map_err(|e| MediumError::io("creating", &dir(), e))?;
         let log = Log::create(disk, &dir(), UUID, options(direct))?;
         let mut superblock = superblock();
         let superblock_file = made(disk, &mut superblock)?;

@@ -74,6 +74,20 @@ fn names_are_durable_with_their_directory_only() -> io::Result<()> {
 }
 
 #[test]
+fn a_directory_is_durable_with_the_one_above_it() -> io::Result<()> {
+    let disk = SimDisk::new();
+    let (folder, inside) = (Path::new("/d"), Path::new("/d/f"));
+    disk.create_dir(folder)?;
+    disk.open(inside, How::CREATE)?.sync_all()?;
+    disk.sync_dir(folder)?;
+    assert_eq!(disk.crash_to_durable().files().len(), 0, "the file is gone with its directory");
+    assert_eq!(disk.crash_keeping_all().files(), [inside]);
+    disk.sync_dir(Path::new("/"))?;
+    assert_eq!(disk.crash_to_durable().files(), [inside]);
+    Ok(())
+}
+
+#[test]
 fn a_write_past_the_cache_is_durable_and_must_be_aligned() -> io::Result<()> {
     let disk = synced(&[0; 8192])?;
     let open = disk.open(file(), How { direct: true, ..How::WRITE })?;

@@ -2,7 +2,7 @@
 //! Power fails again while recovery repairs the damage.
 
 use crate::history::{Contents, History, Mode, Session, contents, random_step};
-use holm::RecoveredFrom;
+use holm::{Durability, RecoveredFrom};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -164,4 +164,18 @@ fn what_power_leaves_is_a_prefix() {
             drop(life.open());
         }
     }
+}
+
+/// The name of a database's folder lies in the folder above it. If that were not synced, a loss of power could take a
+/// new database with all that it has acknowledged.
+#[test]
+fn a_new_database_is_there_after_a_loss_of_power() {
+    let (disk, mode) = (SimDisk::new(), Mode::new(false, Durability::Strict));
+    let db = mode.open(&disk).expect("nothing fails");
+    db.keyspace("s").and_then(|space| space.insert("k", "v")).expect("nothing fails");
+    let left = disk.crash_to_durable();
+    drop(db);
+    let db = mode.builder(&left).create(false).open("/d").expect("its name is durable");
+    let value = db.keyspace("s").and_then(|space| space.get("k")).expect("sound");
+    assert_eq!(value.as_deref(), Some(&b"v"[..]));
 }
