@@ -6,6 +6,8 @@
 
 #[path = "disk/at_rest.rs"]
 mod at_rest;
+#[path = "disk/doubts.rs"]
+mod doubts;
 #[path = "disk/faulty.rs"]
 mod faulty;
 #[path = "disk/power.rs"]

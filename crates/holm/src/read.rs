@@ -193,3 +193,27 @@ impl Store {
         }
     }
 }
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use crate::{Database, record};
+
+    /// A get that believed its copy would return a value after a later one was there, or bytes of another record.
+    #[test]
+    fn a_copy_out_of_a_leaf_that_has_changed_meanwhile_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::builder().capacity(1 << 30).open(folder.path()).unwrap();
+        let space = db.keyspace("reefs").unwrap();
+        space.insert("north", "coral").unwrap();
+        let mut copies = 0;
+        let found = db.engine.store.get(space.tree(), b"north", |image, payload, view| {
+            copies += 1;
+            let copied = record::copy_value(image, payload, view);
+            if copies == 1 {
+                space.insert("north", "sand").unwrap();
+            }
+            copied
+        });
+        assert_eq!((found.unwrap().as_deref(), copies), (Some(&b"sand"[..]), 2));
+    }
+}

@@ -11,6 +11,7 @@ use holm_tree::leaf::RecoveryPoint;
 use holm_tree::leaf::buffered::{Buffered, Fingerprints, Triple};
 use holm_tree::locks::{LockArray, Locks};
 use holm_tree::{Design, Index, SeekTarget, TreeRoot, TreeSet, Words};
+use shuttle::rand::RngCore as _;
 use shuttle::thread;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -118,11 +119,17 @@ impl<D: Design> FixtureOf<D> {
         self.settle(key, Some(None));
     }
 
-    /// Gets a key; its value is known only if no operation wrote it meanwhile.
+    /// Gets a key, alone or in a group; its value is known only if no operation wrote it meanwhile.
     fn get(&self, key: u64) {
         let known = || self.settled.lock().expect("no panic").get(&key).copied();
         let before = known();
-        let payload = self.tree_set.get(&self.root, key).payload;
+        let payload = if shuttle::rand::thread_rng().next_u32() % 2 == 0 {
+            self.tree_set.get(&self.root, key).payload
+        } else {
+            let mut found = Vec::new();
+            self.tree_set.get_many(&self.root, &[key], &mut found);
+            found[0].payload
+        };
         if before.is_some() && before == known() {
             assert_eq!(payload, before.flatten(), "what get {key} found");
         }

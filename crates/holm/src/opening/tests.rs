@@ -1,7 +1,9 @@
 //! Each step of an open after the death of the process and after a power cut, with a commit under way.
 
+use super::request::Request;
 use crate::commit::{Write, leave_undone};
 use crate::expiry::Deadline;
+use crate::operation::Operation;
 use crate::{Database, Durability, Expiry, KeyspaceOptions, RecoveredFrom};
 use holm_medium::MediumError;
 use std::fs;
@@ -76,4 +78,44 @@ fn space_that_recovery_withheld_is_used_again() {
     db.keyspace("reefs").unwrap().insert("south", "sand").unwrap();
     let frontier = db.engine.store.storage.space().record_frontier();
     assert!(frontier < len, "the record lies behind the file as it was: {frontier} of {len} bytes");
+}
+
+/// The process dies between the removal of a name and the end of its tree.
+#[test]
+fn a_tree_that_has_lost_its_name_is_freed_by_the_next_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(folder.path());
+    let reefs = db.keyspace("reefs").unwrap();
+    (0..2_000_u32).for_each(|number| reefs.insert(number.to_be_bytes(), "coral").unwrap());
+    let mut operation = Operation::begin(&db.engine.store).unwrap();
+    operation.remove(db.engine.catalog.own(), b"reefs").unwrap();
+    drop((operation, reefs));
+    die(db);
+    let in_use = |db: &Database| {
+        let space = db.engine.store.storage.space();
+        u64::from(space.block_frontier()) - space.free_blocks()
+    };
+    let db = open(folder.path());
+    assert_eq!(db.existing_keyspace("reefs").unwrap().map(|_| ()), None);
+    db.close().unwrap();
+    let db = open(folder.path());
+    let left = in_use(&db);
+    assert!(left < 20, "{left} blocks are in use without a name that leads to them");
+}
+
+/// The epochs of a dead process are in the leaves. If one of them were used again, a cut in its midst would keep what
+/// the cut takes back.
+#[test]
+fn an_epoch_that_a_dead_process_has_used_is_not_used_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(folder.path());
+    db.sync().unwrap();
+    let used = db.engine.store.clock().active();
+    db.keyspace("reefs").unwrap().insert("north", "coral").unwrap();
+    die(db);
+    let builder = Database::builder().capacity(1 << 30);
+    let request = Request::to_write(folder.path(), &builder).unwrap();
+    let Ok(rebuilt) = request.open().unwrap().rebuild().unwrap() else { panic!("nothing is lost") };
+    assert!(rebuilt.active <= used, "the log has nothing of epoch {used}: {} follows it", rebuilt.active);
+    assert_eq!(rebuilt.latest, used);
 }

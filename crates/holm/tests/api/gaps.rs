@@ -62,6 +62,10 @@ fn keys_put_between_the_groups_are_found_after_every_reopening() {
                     }
                 }
             }
+            for beyond in [[&vec![b'p'; shared][..], &[0xff; 3]].concat(), vec![b'q'], vec![0xff; 300]] {
+                assert_eq!(twin.got(&beyond), twin.map.get(&beyond).cloned(), "{beyond:?}");
+                twin.insert(beyond, b"beyond".to_vec());
+            }
             twin.assert_equal();
         }
     }

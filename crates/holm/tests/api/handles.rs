@@ -197,3 +197,24 @@ fn strict_counts_nothing_that_is_not_durable() {
     refused(space.contains_key("l"));
     refused(space.first());
 }
+
+/// A call that changes nothing has read something, and a read is as durable as the mode promises.
+#[test]
+fn strict_decides_by_nothing_that_is_not_durable() {
+    let folder = folder();
+    let (db, space) = broken(folder.path());
+    assert_eq!(space.fetch_update("absent", |_| None::<Vec<u8>>).expect("durable"), None);
+    refused(space.insert("l", "v"));
+    refused(space.fetch_update("absent", |_| None::<Vec<u8>>));
+    let read = db.begin();
+    assert_eq!(read.get(&space, "l").expect("it is there").as_deref(), Some(&b"v"[..]));
+    refused(read.commit());
+}
+
+#[test]
+fn strict_finds_no_emptiness_that_is_not_durable() {
+    let folder = folder();
+    let (_db, space) = broken(folder.path());
+    refused(space.remove("k"));
+    refused(space.pop_first());
+}
