@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod mutants;
 mod new_leaf;
 mod proofs;
 
@@ -34,9 +35,9 @@ enum Verb {
     Histories(proofs::Histories),
     /// Damages databases at rest, opens them and repairs them; every failure prints the seed that repeats it.
     Damage(proofs::Damage),
-    /// Leaves each store, flush and fence of the designs out in turn, under every trial, also those that a design
-    /// declares as survivors; the tests use most trials and believe the declarations.
-    Mutants,
+    /// Makes bugs, in the designs or in the store, and lists those that no trial catches.
+    #[command(subcommand)]
+    Mutants(mutants::Mutants),
     /// Interprets the portable tests with Miri, which the nightly toolchain must have as a component.
     Miri {
         /// Runs of each test, with different schedules and weak-memory choices.
@@ -133,7 +134,7 @@ fn main() -> Result<()> {
         Verb::Damage(settings) => proofs::damage(&settings),
         Verb::Miri { seeds } => proofs::miri(seeds),
         Verb::Fuzz(settings) => proofs::fuzz(&settings),
-        Verb::Mutants => proofs::mutants(),
+        Verb::Mutants(verb) => mutants::run(&verb),
         Verb::Stores => proofs::stores(),
         Verb::Kill(rest) => run_program("release", "holm-proof", (Some("kill-loop"), &[]), &rest.arguments),
         Verb::PowerCut(rest) => run_program("release", "holm-proof", (Some("power-cut"), &[]), &rest.arguments),

@@ -33,7 +33,7 @@ fn scripts(subject: &'static Subject) -> Vec<Script> {
     named(capacity).into_iter().chain([come_along(capacity)]).chain((0..2).map(|seed| random(seed, capacity))).collect()
 }
 
-/// If this variable is set, mutants get every trial: `cargo xtask mutants`.
+/// If this variable is set, mutants get every trial: `cargo xtask mutants leaves`.
 pub const EVERY_TRIAL: &str = "HOLM_EVERY_TRIAL";
 
 /// Whether mutants get every trial.

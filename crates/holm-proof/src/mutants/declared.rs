@@ -7,7 +7,7 @@
 //!
 //! The first form holds for every design that executes the step, the second for the named ones. The lines of a comment
 //! directly above the step count. A survivor without a declaration is an error. So is a declared survivor that some
-//! crash reveals; the tests look for those in builds of one design, and `cargo xtask mutants` in all designs.
+//! crash reveals; the tests look for those in builds of one design, and `cargo xtask mutants leaves` in all designs.
 
 use crate::trace::{Order, Site};
 use std::path::Path;

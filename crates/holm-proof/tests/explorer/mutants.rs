@@ -15,7 +15,8 @@ fn expect_none(offences: Result<Vec<String>, String>) {
     assert!(offences.is_empty(), "{} offences:\n{}", offences.len(), offences.join("\n"));
 }
 
-/// In a build of all designs, only `cargo xtask mutants` doubts what they declare: that takes as long as all the rest.
+/// In a build of all designs, only `cargo xtask mutants leaves` doubts what they declare: that takes as long as all
+/// the rest.
 fn is_doubted() -> bool {
     cfg!(one_design) || every_trial()
 }
