@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// The programs of one build, whose tests are trials.
 struct Suite {
@@ -119,12 +119,14 @@ pub(crate) fn trials(scratch: &mut Scratch, folder: &Path, seeds: u64, jobs: usi
     let known: BTreeMap<String, Value> = known
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|line| line["of"] == print.as_str())
         .filter_map(|line| Some((line["trial"].as_str()?.to_owned(), line.clone())))
         .collect();
     let out = Mutex::new(File::options().create(true).append(true).open(&path)?);
     let measured = each(&mut all, jobs, |trial, job| {
-        if let Some(line) = known.get(&trial.name) {
+        // A program that was built again has other tests, even if its mutants are the same.
+        let built = fs::metadata(&trial.program)?.modified()?.duration_since(UNIX_EPOCH)?.as_millis();
+        let print = format!("{print} {built}");
+        if let Some(line) = known.get(&trial.name).filter(|line| line["of"] == print.as_str()) {
             trial.takes = Duration::from_millis(line["millis"].as_u64().unwrap_or(0));
             let ids = line["reaches"].as_array().into_iter().flatten();
             trial.reaches = ids.filter_map(|id| id.as_u64().map(|id| id as u32)).collect();
