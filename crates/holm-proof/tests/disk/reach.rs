@@ -16,7 +16,7 @@ fn large(epoch: u64) -> EpochRecord {
 }
 
 fn new_log(disk: &SimDisk) -> Log {
-    make_dir(&disk).expect("no faults");
+    make_dir(disk).expect("no faults");
     let options = LogOptions { initial: 16 << 10, maximum: 128 << 20, direct: true };
     Log::create(disk, &dir(), UUID, options).expect("no faults")
 }
