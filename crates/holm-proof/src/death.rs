@@ -1,10 +1,10 @@
 //! Sudden ends on real files: what a child process writes and reports, and how its parent checks what is left.
 //!
-//! The child ([`writer`]) executes numbered steps on several threads, beside two readers. It reports each number through a pipe once the
-//! call has returned. The parent ([`round`]) ends the child at a random moment, opens the database itself, and compares
-//! its contents with the [`ledger`]. Of each thread a prefix must be present, as long as was promised; and no step may
-//! be present without the steps that had returned before it began. The binaries determine how the end comes: by a
-//! signal or by a file system shut down. Other children run [`transactions`].
+//! The child ([`writer`]) executes numbered steps on several threads, beside two readers. It reports each number
+//! through a pipe once the call has returned. The parent ([`round`]) ends the child at a random moment, opens the
+//! database itself, and compares its contents with the [`ledger`]. Of each thread a prefix must be present, as long as
+//! was promised; and no step may be present without the steps that had returned before it began. The binaries determine
+//! how the end comes: by a signal or by a file system shut down. Other children run [`transactions`].
 
 pub mod ledger;
 pub mod options;

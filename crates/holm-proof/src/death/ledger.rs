@@ -147,8 +147,8 @@ impl Ledger {
         Ledger { next, ..ledger }
     }
 
-    /// Compares a database or a snapshot with the steps of a round. Of each thread, the steps up to `least` must be present, and
-    /// those up to `most` may be. Continues from what was found.
+    /// Compares a database or a snapshot with the steps of a round. Of each thread, the steps up to `least` must be
+    /// present, and those up to `most` may be. Continues from what was found.
     ///
     /// # Errors
     /// A description of what does not fit.
