@@ -1,0 +1,220 @@
+//! Keys of any type.
+
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::entry::Entry;
+use crate::glob::{literal_prefix, matches};
+use crate::members::between;
+use crate::number::parse_integer;
+use crate::record::{Kind, Record};
+use crate::refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX};
+use crate::reply::Reply;
+use crate::rows;
+use crate::walk::Bounds;
+use std::ops::{Bound, ControlFlow};
+
+pub(crate) fn del(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let mut count = 0;
+    for key in arguments.from(1) {
+        count += usize::from(context.delete(&context.entry(key)?)?);
+    }
+    Ok(Reply::count(count))
+}
+
+pub(crate) fn exists(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let mut count = 0;
+    for key in arguments.from(1) {
+        count += usize::from(context.entry(key)?.live().is_some());
+    }
+    Ok(Reply::count(count))
+}
+
+pub(crate) fn type_of(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let entry = context.entry(&arguments[1])?;
+    Ok(Reply::Status(entry.live().map_or("none", |record| record.kind.name()).into()))
+}
+
+fn rename_to(context: &Context<'_>, arguments: &Arguments<'_>, only_if_absent: bool) -> Outcome<bool> {
+    let from = context.entry(&arguments[1])?;
+    if from.live().is_none() {
+        return Err(NO_SUCH_KEY);
+    }
+    if arguments[1] == arguments[2] {
+        return Ok(!only_if_absent);
+    }
+    let to = context.entry(&arguments[2])?;
+    if only_if_absent && to.live().is_some() {
+        return Ok(false);
+    }
+    context.transfer(&from, &to, false)?;
+    signal_if_list(context, &from, &arguments[2]);
+    Ok(true)
+}
+
+/// Somebody may wait for the elements that a key has now.
+pub(crate) fn signal_if_list(context: &Context<'_>, from: &Entry<'_>, key: &[u8]) {
+    if from.live().is_some_and(|record| matches!(record.kind, Kind::List | Kind::SortedSet)) {
+        context.signal(key);
+    }
+}
+
+pub(crate) fn rename(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    rename_to(context, arguments, false).map(|_| Reply::OK)
+}
+
+pub(crate) fn renamenx(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    rename_to(context, arguments, true).map(Reply::flag)
+}
+
+/// Reads the number of a database.
+pub(crate) fn database(context: &Context<'_>, text: &[u8]) -> Outcome<u32> {
+    let number = parse_integer(text).ok_or(Refusal::text("ERR value is not an integer or out of range"))?;
+    let number = u32::try_from(number).ok().filter(|number| *number < context.databases);
+    number.ok_or(Refusal::text("ERR DB index is out of range"))
+}
+
+pub(crate) fn copy(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let (mut target, mut replaces) = (context.database.get(), false);
+    let mut options = arguments.options(3);
+    while let Some(word) = options.keyword() {
+        match &word[..] {
+            b"REPLACE" => replaces = true,
+            b"DB" => target = database(context, options.word().ok_or(SYNTAX)?)?,
+            _ => return Err(SYNTAX),
+        }
+    }
+    if target == context.database.get() && arguments[1] == arguments[2] {
+        return Err(Refusal::text("ERR source and destination objects are the same"));
+    }
+    let from = context.entry(&arguments[1])?;
+    let to = context.entry_in(target, &arguments[2])?;
+    if from.live().is_none() || to.live().is_some() && !replaces {
+        return Ok(Reply::Integer(0));
+    }
+    context.transfer(&from, &to, true)?;
+    if target == context.database.get() {
+        signal_if_list(context, &from, &arguments[2]);
+    }
+    Ok(Reply::Integer(1))
+}
+
+pub(crate) fn move_key(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let target = database(context, &arguments[2])?;
+    if target == context.database.get() {
+        return Err(Refusal::text("ERR source and destination objects are the same"));
+    }
+    let (from, to) = (context.entry(&arguments[1])?, context.entry_in(target, &arguments[1])?);
+    if from.live().is_none() || to.live().is_some() {
+        return Ok(Reply::Integer(0));
+    }
+    context.transfer(&from, &to, false)?;
+    Ok(Reply::Integer(1))
+}
+
+pub(crate) fn dbsize(context: &Context<'_>, _: &Arguments<'_>) -> Outcome<Reply> {
+    Ok(Reply::Integer(context.store.len(context.database.get())? as i64))
+}
+
+/// Returns the bounds of the keys that can match a pattern.
+pub(crate) fn bounds_of<'p>(pattern: &'p [u8], end: &'p mut Option<Vec<u8>>) -> Bounds<'p> {
+    let prefix = literal_prefix(pattern);
+    if prefix.is_empty() {
+        return (Bound::Unbounded, Bound::Unbounded);
+    }
+    *end = rows::beyond(prefix);
+    (Bound::Included(prefix), end.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
+}
+
+pub(crate) fn keys(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let pattern = &arguments[1];
+    let mut found = Vec::new();
+    context.visit_keys(bounds_of(pattern, &mut None), false, &mut |key, _, _| {
+        if matches(pattern, key) {
+            found.push(Reply::bulk(key));
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(Reply::Array(found))
+}
+
+pub(crate) fn randomkey(context: &Context<'_>, _: &Arguments<'_>) -> Outcome<Reply> {
+    let first_of = |bounds: Bounds<'_>, reverse, mut skip: u64| {
+        let mut found = None;
+        context.visit_keys(bounds, reverse, &mut |key, _, _| {
+            found = Some(key.to_vec());
+            skip = skip.wrapping_sub(1);
+            if skip == u64::MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Outcome::Ok(found)
+    };
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    let (Some(low), Some(high)) = (first_of(all, false, 0)?, first_of(all, true, 0)?) else { return Ok(Reply::Null) };
+    let from = between(&low, &high, context);
+    Ok(Reply::bulk_or_null(first_of((Bound::Included(&from), Bound::Unbounded), false, context.random_below(16))?))
+}
+
+pub(crate) fn object(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    if arguments.is(1, "help") {
+        return Ok(Reply::bulks([
+            "OBJECT ENCODING key",
+            "OBJECT REFCOUNT key",
+            "OBJECT IDLETIME key",
+            "OBJECT FREQ key",
+        ]));
+    }
+    let wrong = || {
+        Refusal::of(format!(
+            "ERR Unknown subcommand or wrong number of arguments for '{}'. Try OBJECT HELP.",
+            arguments[1].escape_ascii()
+        ))
+    };
+    if arguments.len() != 3 {
+        return Err(wrong());
+    }
+    let entry = context.entry(&arguments[2])?;
+    let Some(record) = entry.live() else { return Ok(Reply::Null) };
+    match &arguments[1].to_ascii_lowercase()[..] {
+        b"encoding" => Ok(Reply::fixed(encoding(record))),
+        b"refcount" => Ok(Reply::Integer(1)),
+        b"idletime" => Ok(Reply::Integer(0)),
+        b"freq" => Err(Refusal::text("ERR An LFU maxmemory policy is not selected, access frequency not tracked.")),
+        _ => Err(wrong()),
+    }
+}
+
+/// The name that clients know for how a value is kept.
+fn encoding(record: &Record) -> &'static str {
+    match record.kind {
+        Kind::String if parse_integer(record.body()).is_some() => "int",
+        Kind::String if record.body().len() <= 44 => "embstr",
+        Kind::String => "raw",
+        Kind::Hash | Kind::Set if record.in_rows => "hashtable",
+        Kind::SortedSet if record.in_rows => "skiplist",
+        Kind::List if record.in_rows => "quicklist",
+        Kind::Hash | Kind::Set | Kind::SortedSet | Kind::List => "listpack",
+    }
+}
+
+pub(crate) fn memory(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    if !arguments.is(1, "usage") || arguments.len() < 3 {
+        return Err(Refusal::text("ERR Unknown subcommand or wrong number of arguments. Try MEMORY USAGE key."));
+    }
+    let entry = context.entry(&arguments[2])?;
+    let Some(record) = entry.live() else { return Ok(Reply::Null) };
+    // Each record has a header of 16 bytes, and 16 in its leaf.
+    let mut bytes = arguments[2].len() + record.len() + 32;
+    if let Some(version) = record.version() {
+        for family in rows::OF_VERSIONS {
+            context.visit_rows(
+                (family, version),
+                (Bound::Unbounded, Bound::Unbounded),
+                false,
+                &mut |member, value| {
+                    bytes += rows::PREFIX + member.len() + value.len() + 32;
+                    ControlFlow::Continue(())
+                },
+            )?;
+        }
+    }
+    Ok(Reply::count(bytes))
+}

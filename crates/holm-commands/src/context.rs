@@ -1,0 +1,71 @@
+//! What a command runs in: a store, a time, and the database that the client has selected.
+
+use crate::cursors::Cursors;
+use crate::store::Store;
+use std::cell::{Cell, RefCell};
+
+/// Milliseconds since 1970.
+pub type Millis = u64;
+
+/// A key of a numbered database to which elements have come that somebody may wait for.
+pub type Signal = (u32, Vec<u8>);
+
+/// The surroundings of the commands of one transaction.
+pub struct Context<'s> {
+    /// What commands read and write.
+    pub store: &'s dyn Store,
+    /// The time, the same for all commands of a transaction.
+    pub now: Millis,
+    /// The selected database.
+    pub database: Cell<u32>,
+    /// The number of databases.
+    pub databases: u32,
+    /// Where scans go on.
+    pub cursors: &'s Cursors,
+    /// The name of the running command, for error texts.
+    pub command: Cell<&'static str>,
+    random: Cell<u64>,
+    signals: RefCell<Vec<Signal>>,
+}
+
+impl<'s> Context<'s> {
+    /// Returns a context. The seed decides what commands choose at random.
+    pub fn new(store: &'s dyn Store, cursors: &'s Cursors, now: Millis, seed: u64) -> Self {
+        Context {
+            store,
+            now,
+            database: Cell::new(0),
+            databases: 16,
+            cursors,
+            command: Cell::new(""),
+            random: Cell::new(seed),
+            signals: RefCell::default(),
+        }
+    }
+
+    /// Selects a database.
+    pub fn select(self, database: u32) -> Self {
+        self.database.set(database);
+        self
+    }
+
+    /// Returns a number below a bound, by chance; 0 for a bound of 0.
+    pub fn random_below(&self, bound: u64) -> u64 {
+        // SplitMix64 of Steele, Lea and Flood.
+        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(state);
+        let mut mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(mixed ^ mixed >> 31) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Notes that a key has elements that somebody may wait for.
+    pub fn signal(&self, key: &[u8]) {
+        self.signals.borrow_mut().push((self.database.get(), key.to_vec()));
+    }
+
+    /// Returns what was noted.
+    pub fn into_signals(self) -> Vec<Signal> {
+        self.signals.into_inner()
+    }
+}

@@ -1,0 +1,158 @@
+//! Running commands: each at one instant, several at one instant, or at a snapshot.
+
+use crate::arguments::Arguments;
+use crate::command::{Command, DIRECT, WRITE};
+use crate::context::{Context, Millis, Signal};
+use crate::cursors::Cursors;
+use crate::over_holm::{AtOneInstant, AtSnapshot, Databases, Direct, Within};
+use crate::refusal::{Outcome, Refusal};
+use crate::reply::Reply;
+use holm::{Snapshot, Transaction};
+
+/// A function that carries out a command.
+pub type Function = for<'c, 'a> fn(&'c Context<'c>, &Arguments<'a>) -> Outcome<Reply>;
+
+/// When and where commands run.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'c> {
+    /// The selected database.
+    pub database: u32,
+    /// The time.
+    pub now: Millis,
+    /// What decides choices by chance.
+    pub seed: u64,
+    /// Where scans go on.
+    pub cursors: &'c Cursors,
+}
+
+impl<'c> At<'c> {
+    fn context(self, store: &'c dyn crate::store::Store, databases: &Databases) -> Context<'c> {
+        let mut context = Context::new(store, self.cursors, self.now, self.seed).select(self.database);
+        context.databases = databases.count();
+        context
+    }
+}
+
+/// Runs a command within a context.
+///
+/// # Errors
+/// As the command.
+pub fn run<'c>(context: &'c Context<'c>, command: &Command<Function>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    context.command.set(command.name);
+    (command.run)(context, arguments)
+}
+
+impl Databases {
+    /// Runs a command at one instant. Returns its reply, and the keys that have new elements.
+    ///
+    /// # Errors
+    /// As the command; nothing has changed then.
+    pub fn execute(
+        &self,
+        command: &Command<Function>,
+        arguments: &Arguments<'_>,
+        at: At<'_>,
+    ) -> Outcome<(Reply, Vec<Signal>)> {
+        if command.flags & WRITE != 0 {
+            return self.transact(at, |context| run(context, command, arguments));
+        }
+        if command.flags & DIRECT != 0 {
+            let store = Direct(self);
+            return Ok((run(&at.context(&store, self), command, arguments)?, Vec::new()));
+        }
+        self.db.read(|transaction| {
+            let store = AtOneInstant { databases: self, transaction };
+            Ok((run(&at.context(&store, self), command, arguments)?, Vec::new()))
+        })
+    }
+
+    /// Runs several commands at one instant; they are run again after each conflict.
+    ///
+    /// # Errors
+    /// What the closure returns; nothing has changed then.
+    pub fn transact<T>(
+        &self,
+        at: At<'_>,
+        mut commands: impl for<'c> FnMut(&'c Context<'c>) -> Outcome<T>,
+    ) -> Outcome<(T, Vec<Signal>)> {
+        self.db.transact(|transaction| {
+            let store = Within { databases: self, transaction };
+            let context = at.context(&store, self);
+            let answer = commands(&context)?;
+            Ok((answer, context.into_signals()))
+        })
+    }
+
+    /// Runs several commands on top of what a transaction has read, at one instant. `None` if that has changed.
+    ///
+    /// # Errors
+    /// What the closure returns; nothing has changed then.
+    pub fn commit<T>(
+        &self,
+        transaction: Transaction,
+        at: At<'_>,
+        commands: impl for<'c> FnOnce(&'c Context<'c>) -> Outcome<T>,
+    ) -> Outcome<Option<(T, Vec<Signal>)>> {
+        let store = Within { databases: self, transaction: &transaction };
+        let context = at.context(&store, self);
+        let answer = commands(&context);
+        let signals = context.into_signals();
+        let is_conflict = |refusal: &Refusal| {
+            matches!(refusal, Refusal::Store(holm::Error::Conflict | holm::Error::Dropped { .. } | holm::Error::Ended))
+        };
+        let answer = match answer {
+            Err(refusal) if is_conflict(&refusal) => return Ok(None),
+            answer => answer?,
+        };
+        match transaction.commit().map_err(Refusal::from) {
+            Ok(_) => Ok(Some((answer, signals))),
+            Err(refusal) if is_conflict(&refusal) => Ok(None),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Begins a transaction that a client watches keys with.
+    pub fn begin(&self) -> Transaction {
+        self.db.begin()
+    }
+
+    /// Reads a key in a transaction, so that the transaction conflicts if it changes. Returns whether the key is
+    /// present.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn watch(&self, transaction: &Transaction, at: At<'_>, key: &[u8]) -> Outcome<bool> {
+        let store = Within { databases: self, transaction };
+        Ok(at.context(&store, self).entry(key)?.live().is_some())
+    }
+
+    /// Returns the values of strings, each read at an instant of its own and all together faster than one by one.
+    /// `Err` for a key of another type.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn get_strings(&self, keys: &[&[u8]], at: At<'_>) -> Outcome<Vec<Reply>> {
+        let Some(space) = self.existing(at.database)? else { return Ok(vec![Reply::Null; keys.len()]) };
+        let values = space.keys.get_many(keys)?;
+        let reply = |value: Option<holm::Slice>| crate::commands::strings::reply_to_get(value, at.now);
+        Ok(values
+            .into_iter()
+            .map(|value| reply(value).unwrap_or_else(|refusal| Reply::Error(refusal.into_text())))
+            .collect())
+    }
+
+    /// Runs a command that reads at a snapshot.
+    ///
+    /// # Errors
+    /// As the command; a command that writes is refused.
+    pub fn read_at(
+        &self,
+        snapshot: &Snapshot,
+        command: &Command<Function>,
+        arguments: &Arguments<'_>,
+        at: At<'_>,
+    ) -> Outcome<Reply> {
+        let store = AtSnapshot { databases: self, snapshot };
+        run(&at.context(&store, self), command, arguments)
+    }
+}

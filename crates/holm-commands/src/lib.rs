@@ -1,0 +1,59 @@
+//! What the commands of the Redis protocol mean over an ordered store, without sockets and threads.
+//!
+//! | module | |
+//! |---|---|
+//! | `request`, `arguments` | the parser of requests, and the words of a command |
+//! | `reply` | replies as values, and their bytes in both versions of the protocol |
+//! | `command`, `table` | what is known about each command, and the table of all: a command is a function and one line |
+//! | `store` | what commands need of a store; `over_holm` is that of one database of Holm |
+//! | `execute` | running commands: one, several at one instant, or at a snapshot |
+//! | `context`, `entry`, `walk` | what a command sees: the time, keys and their records, walks over them |
+//! | `record`, `rows` | the bytes at rest |
+//! | `members`, `list` | collections, small ones within a record and large ones as rows |
+//! | `sweep` | the removal of what has expired, and of the rows of removed collections |
+//!
+//! Each command takes effect at one instant, because it runs within a transaction of the store. One that needs a single
+//! record to answer reads it without one.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod arguments;
+mod command;
+mod commands;
+mod context;
+mod cursors;
+mod entry;
+mod execute;
+mod glob;
+mod list;
+mod members;
+mod number;
+mod over_holm;
+mod record;
+mod refusal;
+mod reply;
+mod request;
+mod rows;
+mod store;
+mod sweep;
+mod table;
+mod walk;
+
+pub use arguments::{Arguments, Options, OwnedArguments, Place};
+pub use command::{
+    ADMIN, ALL, ALONE, BLOCKING, CONNECTION, Command, CommandIndex, DIRECT, FAST, FLAG_NAMES, Group, Keys, NO_AUTH,
+    ONE, PUBSUB, READ, TWO, UNQUEUED, WRITE,
+};
+pub use context::{Context, Millis, Signal};
+pub use cursors::Cursors;
+pub use entry::MAX_NAME;
+pub use execute::{At, Function, run};
+pub use glob::matches;
+pub use number::{count, float, format_float, integer, parse_float, parse_integer};
+pub use over_holm::Databases;
+pub use refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX, WRONG_TYPE};
+pub use reply::{Bytes, Protocol, Reply, bulk};
+pub use request::{ProtocolError, RequestLimits, RequestParser};
+pub use store::{Area, Range, Store, Visitor};
+pub use sweep::Swept;
+pub use table::{TABLE, UNSUPPORTED};

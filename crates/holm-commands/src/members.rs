@@ -1,0 +1,354 @@
+//! Members with values, in the order of members: what hashes, sets and sorted sets consist of.
+//!
+//! A small collection lies whole in its key's record: lengths and bytes of each member and value, in order. One that
+//! grows beyond 128 members or 4 KiB becomes rows, and stays so. A change of a member of a large collection also
+//! changes the count of changes in the key's record, so that transactions which have read the key notice it.
+
+use crate::context::Context;
+use crate::entry::{Entry, check_name};
+use crate::record::{Kind, NewRecord};
+use crate::refusal::{Outcome, Refusal};
+use crate::rows;
+use crate::store::Area;
+use crate::walk::{Bounds, contains, is_empty};
+use std::ops::{Bound, ControlFlow};
+
+/// The most members, and the most bytes, of a collection within a record.
+const MOST_INLINE: usize = 128;
+const MOST_BYTES: usize = 4 << 10;
+
+const WRONG_ROWS: Refusal = Refusal::text("ERR the record of a large collection is damaged");
+
+/// The members of a key.
+pub(crate) struct Members<'c, 'k> {
+    context: &'c Context<'c>,
+    entry: Entry<'k>,
+    kind: Kind,
+    form: Form,
+    changed: bool,
+}
+
+enum Form {
+    Inline(Vec<u8>),
+    Rows { version: u64, changes: u64, count: u64 },
+}
+
+/// A member within a record: where it begins and ends there, and its value.
+struct Found<'b> {
+    from: usize,
+    to: usize,
+    member: &'b [u8],
+    value: &'b [u8],
+}
+
+/// Iterates over the members within a record.
+fn inline(body: &[u8]) -> impl DoubleEndedIterator<Item = Found<'_>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(&[a, b, c, d]) = body.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
+        let member_len = usize::from(u16::from_be_bytes([a, b]));
+        let value_len = usize::from(u16::from_be_bytes([c, d]));
+        let (start, to) = (at + 4, at + 4 + member_len + value_len);
+        let Some(bytes) = body.get(start..to) else { break };
+        let (member, value) = bytes.split_at(member_len);
+        found.push(Found { from: at, to, member, value });
+        at = to;
+    }
+    found.into_iter()
+}
+
+/// Finds a member within a record, or where it would be inserted.
+fn find<'b>(body: &'b [u8], member: &[u8]) -> Result<Found<'b>, usize> {
+    let mut at = 0;
+    while let Some(&[a, b, c, d]) = body.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
+        let member_len = usize::from(u16::from_be_bytes([a, b]));
+        let value_len = usize::from(u16::from_be_bytes([c, d]));
+        let (start, to) = (at + 4, at + 4 + member_len + value_len);
+        let Some(bytes) = body.get(start..to) else { break };
+        let (found, value) = bytes.split_at(member_len);
+        match found.cmp(member) {
+            std::cmp::Ordering::Less => at = to,
+            std::cmp::Ordering::Equal => return Ok(Found { from: at, to, member: found, value }),
+            std::cmp::Ordering::Greater => break,
+        }
+    }
+    Err(at)
+}
+
+impl<'c, 'k> Members<'c, 'k> {
+    /// Reads the members of a key. A key that is absent has none.
+    ///
+    /// # Errors
+    /// The key is of another kind.
+    pub(crate) fn open(context: &'c Context<'c>, key: &'k [u8], kind: Kind) -> Outcome<Self> {
+        let entry = context.entry(key)?;
+        let form = match entry.of(kind)? {
+            None => Form::Inline(Vec::new()),
+            Some(record) if !record.in_rows => Form::Inline(record.body().to_vec()),
+            Some(record) => {
+                let word = |at: usize| record.body().get(at..).and_then(|rest| rest.first_chunk::<8>());
+                let word = |at| word(at).map(|bytes| u64::from_be_bytes(*bytes)).ok_or(WRONG_ROWS);
+                Form::Rows { version: word(0)?, changes: word(8)?, count: word(16)? }
+            }
+        };
+        Ok(Members { context, entry, kind, form, changed: false })
+    }
+
+    /// As [`Members::open`], of a key that is to be given other members in place of whatever it has.
+    pub(crate) fn fresh(context: &'c Context<'c>, key: &'k [u8], kind: Kind) -> Outcome<Self> {
+        let entry = context.entry(key)?;
+        Ok(Members { context, entry, kind, form: Form::Inline(Vec::new()), changed: true })
+    }
+
+    pub(crate) fn exists(&self) -> bool {
+        self.len() > 0
+    }
+
+    pub(crate) fn is_in_rows(&self) -> bool {
+        matches!(self.form, Form::Rows { .. })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match &self.form {
+            Form::Inline(body) => {
+                let (mut at, mut count) = (0, 0);
+                while let Some(&[a, b, c, d]) = body.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
+                    at += 4 + usize::from(u16::from_be_bytes([a, b])) + usize::from(u16::from_be_bytes([c, d]));
+                    count += 1;
+                }
+                count
+            }
+            Form::Rows { count, .. } => *count as usize,
+        }
+    }
+
+    fn database(&self) -> u32 {
+        self.entry.database
+    }
+
+    /// Returns the value of a member.
+    pub(crate) fn get(&self, member: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        match &self.form {
+            Form::Inline(body) => Ok(find(body, member).ok().map(|found| found.value.to_vec())),
+            Form::Rows { .. } if member.len() > crate::entry::MAX_NAME => Ok(None),
+            Form::Rows { version, .. } => {
+                let key = rows::key(rows::family(self.kind), *version, member);
+                Ok(self.context.store.get(self.database(), Area::Rows, &key)?.map(|value| value.to_vec()))
+            }
+        }
+    }
+
+    pub(crate) fn contains(&self, member: &[u8]) -> Outcome<bool> {
+        Ok(self.get(member)?.is_some())
+    }
+
+    /// Gives a member a value and returns the one that it had.
+    pub(crate) fn insert(&mut self, member: &[u8], value: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        check_name(member)?;
+        self.changed = true;
+        if let Form::Inline(body) = &self.form
+            && body.len() + 4 + member.len() + value.len() > MOST_BYTES
+        {
+            self.move_to_rows()?;
+        }
+        match &mut self.form {
+            Form::Inline(body) => {
+                let (range, old) = match find(body, member) {
+                    Ok(found) => (found.from..found.to, Some(found.value.to_vec())),
+                    Err(at) => (at..at, None),
+                };
+                let lengths = [(member.len() as u16).to_be_bytes(), (value.len() as u16).to_be_bytes()].concat();
+                body.splice(range, lengths.into_iter().chain(member.iter().copied()).chain(value.iter().copied()));
+                if old.is_none() && self.len() > MOST_INLINE {
+                    self.move_to_rows()?;
+                }
+                Ok(old)
+            }
+            Form::Rows { .. } => self.insert_row(member, value),
+        }
+    }
+
+    fn insert_row(&mut self, member: &[u8], value: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        let old = self.get(member)?;
+        let (store, database) = (self.context.store, self.database());
+        let Form::Rows { version, count, .. } = &mut self.form else { return Ok(None) };
+        if self.kind == Kind::SortedSet && old.as_deref() != Some(value) {
+            if let Some(old) = &old {
+                store.remove(database, Area::Rows, &rows::key(rows::BY_SCORE, *version, &[old, member].concat()))?;
+            }
+            store.insert(database, Area::Rows, &rows::key(rows::BY_SCORE, *version, &[value, member].concat()), &[])?;
+        }
+        if old.as_deref() != Some(value) {
+            store.insert(database, Area::Rows, &rows::key(rows::family(self.kind), *version, member), value)?;
+        }
+        *count += u64::from(old.is_none());
+        Ok(old)
+    }
+
+    fn move_to_rows(&mut self) -> Outcome<()> {
+        let version = self.context.store.next_version();
+        let Form::Inline(body) = std::mem::replace(&mut self.form, Form::Rows { version, changes: 0, count: 0 }) else {
+            return Ok(());
+        };
+        inline(&body).try_for_each(|found| self.insert_row(found.member, found.value).map(drop))
+    }
+
+    /// Removes a member and returns its value.
+    pub(crate) fn remove(&mut self, member: &[u8]) -> Outcome<Option<Vec<u8>>> {
+        let old = self.get(member)?;
+        let Some(value) = &old else { return Ok(None) };
+        self.changed = true;
+        let (store, database) = (self.context.store, self.database());
+        match &mut self.form {
+            Form::Inline(body) => {
+                if let Ok(Found { from, to, .. }) = find(body, member) {
+                    body.drain(from..to);
+                }
+            }
+            Form::Rows { version, count, .. } => {
+                store.remove(database, Area::Rows, &rows::key(rows::family(self.kind), *version, member))?;
+                if self.kind == Kind::SortedSet {
+                    let by_score = [value, member].concat();
+                    store.remove(database, Area::Rows, &rows::key(rows::BY_SCORE, *version, &by_score))?;
+                }
+                *count = count.saturating_sub(1);
+            }
+        }
+        Ok(old)
+    }
+
+    /// Visits members and values within bounds of members.
+    pub(crate) fn visit(
+        &self,
+        bounds: Bounds<'_>,
+        reverse: bool,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Outcome<()> {
+        if is_empty(bounds) {
+            return Ok(());
+        }
+        match &self.form {
+            Form::Inline(body) => {
+                let mut all: Vec<_> = inline(body).filter(|found| contains(bounds, found.member)).collect();
+                if reverse {
+                    all.reverse();
+                }
+                let _ = all.iter().try_for_each(|found| visit(found.member, found.value));
+                Ok(())
+            }
+            Form::Rows { version, .. } => {
+                self.context.visit_rows((rows::family(self.kind), *version), bounds, reverse, visit)
+            }
+        }
+    }
+
+    /// Visits the members of a sorted set by score and member. Bounds are of sortable scores, each perhaps with a
+    /// member behind it. The visitor gets the sortable score with the member behind it.
+    pub(crate) fn visit_by_score(
+        &self,
+        bounds: Bounds<'_>,
+        reverse: bool,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Outcome<()> {
+        if is_empty(bounds) {
+            return Ok(());
+        }
+        match &self.form {
+            Form::Inline(body) => {
+                let mut all: Vec<_> = inline(body).map(|found| [found.value, found.member].concat()).collect();
+                all.retain(|pair| contains(bounds, pair));
+                all.sort();
+                if reverse {
+                    all.reverse();
+                }
+                let _ = all.iter().try_for_each(|pair| visit(pair));
+                Ok(())
+            }
+            Form::Rows { version, .. } => {
+                self.context.visit_rows((rows::BY_SCORE, *version), bounds, reverse, &mut |pair, _| visit(pair))
+            }
+        }
+    }
+
+    /// Returns all members and values.
+    pub(crate) fn all(&self) -> Outcome<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut all = Vec::new();
+        self.visit((Bound::Unbounded, Bound::Unbounded), false, &mut |member, value| {
+            all.push((member.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        })?;
+        Ok(all)
+    }
+
+    /// Returns a member by chance. In a large collection, members behind wide gaps are somewhat likelier.
+    pub(crate) fn random(&self) -> Outcome<Option<(Vec<u8>, Vec<u8>)>> {
+        let Form::Rows { .. } = self.form else {
+            let mut all = self.all()?;
+            let index = self.context.random_below(all.len() as u64) as usize;
+            return Ok(if all.is_empty() { None } else { Some(all.swap_remove(index)) });
+        };
+        let first_of = |bounds: Bounds<'_>, reverse, skip: u64| {
+            let (mut found, mut left) = (None, skip);
+            self.visit(bounds, reverse, &mut |member, value| {
+                found = Some((member.to_vec(), value.to_vec()));
+                left = left.wrapping_sub(1);
+                if left == u64::MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+            Outcome::Ok(found)
+        };
+        let (low, high) = (
+            first_of((Bound::Unbounded, Bound::Unbounded), false, 0)?,
+            first_of((Bound::Unbounded, Bound::Unbounded), true, 0)?,
+        );
+        let (Some((low, _)), Some((high, _))) = (low, high) else { return Ok(None) };
+        let from = between(&low, &high, self.context);
+        first_of((Bound::Included(&from), Bound::Unbounded), false, self.context.random_below(16))
+    }
+
+    /// Stores what has changed. A collection without members is no key.
+    pub(crate) fn save(mut self) -> Outcome<()> {
+        if !self.changed {
+            return Ok(());
+        }
+        if self.len() == 0 {
+            return self.context.replace(&self.entry, None);
+        }
+        let expiry = self.entry.expiry();
+        self.save_with(expiry)
+    }
+
+    /// As [`Members::save`], with another time of expiry.
+    pub(crate) fn save_with(&mut self, expiry: Option<u64>) -> Outcome<()> {
+        let kind = self.kind;
+        if self.len() == 0 {
+            return self.context.replace(&self.entry, None);
+        }
+        match &self.form {
+            Form::Inline(body) => {
+                self.context.replace(&self.entry, Some(NewRecord { kind, in_rows: false, expiry, body }))
+            }
+            Form::Rows { version, changes, count } => {
+                let body = [*version, changes + 1, *count].map(u64::to_be_bytes).concat();
+                self.context.replace(&self.entry, Some(NewRecord { kind, in_rows: true, expiry, body: &body }))
+            }
+        }
+    }
+}
+
+/// Returns bytes by chance that lie between two byte strings, or are the lower one.
+pub(crate) fn between(low: &[u8], high: &[u8], context: &Context<'_>) -> Vec<u8> {
+    let shared = low.iter().zip(high).take_while(|(one, other)| one == other).count();
+    let number = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        let rest = bytes.get(shared..).unwrap_or_default();
+        let len = rest.len().min(8);
+        word[..len].copy_from_slice(&rest[..len]);
+        u64::from_be_bytes(word)
+    };
+    let (from, to) = (number(low), number(high));
+    let chosen = from + context.random_below((to - from).saturating_add(1));
+    if chosen == from {
+        return low.to_vec();
+    }
+    [&low[..shared], &chosen.to_be_bytes()[..]].concat()
+}

@@ -1,0 +1,52 @@
+//! Keys of rows: what belongs to a key and lies beside it.
+//!
+//! | family | key | value |
+//! |---|---|---|
+//! | field of a hash | `02` version 8, field | value |
+//! | member of a set | `03` version 8, member | empty |
+//! | member of a sorted set | `04` version 8, member | score 8 |
+//! | the same by score | `05` version 8, score 8 (sortable), member | empty |
+//! | element of a list | `06` version 8, position 8 | element |
+//! | expiry | `08` time 8, key | empty |
+//! | garbage | `09` version 8 | empty |
+//!
+//! Numbers are big-endian. A version belongs to one collection for ever, so renaming and deleting a collection of
+//! millions touches two records. Its rows are garbage until the sweep removes their ranges.
+
+use crate::record::Kind;
+
+pub(crate) const BY_SCORE: u8 = 5;
+pub(crate) const EXPIRY: u8 = 8;
+pub(crate) const GARBAGE: u8 = 9;
+
+/// The families that belong to versions.
+pub(crate) const OF_VERSIONS: std::ops::RangeInclusive<u8> = 2..=6;
+
+/// The family of a kind's members.
+pub(crate) fn family(kind: Kind) -> u8 {
+    match kind {
+        Kind::List => 6,
+        other => other as u8,
+    }
+}
+
+/// Returns the first bytes of a family's rows of a version; with a member, that member's key.
+pub(crate) fn key(family: u8, version: u64, member: &[u8]) -> Vec<u8> {
+    [&[family], &version.to_be_bytes()[..], member].concat()
+}
+
+/// The bytes before a member.
+pub(crate) const PREFIX: usize = 9;
+
+/// Returns the key of an entry of the index by expiry.
+pub(crate) fn expiry_key(time: u64, key: &[u8]) -> Vec<u8> {
+    [&[EXPIRY], &time.to_be_bytes()[..], key].concat()
+}
+
+/// Returns the key that follows all keys with this prefix; `None` if there is none.
+pub(crate) fn beyond(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
+    let mut next = prefix[..=last].to_vec();
+    next[last] += 1;
+    Some(next)
+}

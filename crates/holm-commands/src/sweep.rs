@@ -1,0 +1,76 @@
+//! The sweep: removes keys that have expired, and the members of large collections that no key has any more.
+
+use crate::execute::At;
+use crate::over_holm::Databases;
+use crate::refusal::Outcome;
+use crate::rows;
+use crate::store::Area;
+use std::ops::Bound;
+
+/// How many keys one pass removes from each database.
+const MOST: usize = 1_000;
+
+/// What a pass has removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Keys that had expired.
+    pub expired: u64,
+    /// Members of collections that were removed before.
+    pub rows: u64,
+    /// Whether there may be more.
+    pub more: bool,
+}
+
+impl Databases {
+    /// Removes what has expired by a time, and what belongs to no key: a bounded part of each.
+    ///
+    /// # Errors
+    /// Those of the store; a part may be removed.
+    pub fn sweep(&self, at: At<'_>) -> Outcome<Swept> {
+        let mut swept = Swept::default();
+        for number in 0..self.count() {
+            self.sweep_expired(At { database: number, ..at }, &mut swept)?;
+            self.sweep_garbage(number, &mut swept)?;
+        }
+        Ok(swept)
+    }
+
+    fn sweep_expired(&self, at: At<'_>, swept: &mut Swept) -> Outcome<()> {
+        let Some(space) = self.existing(at.database)? else { return Ok(()) };
+        let due = (Bound::Included(rows::expiry_key(0, &[])), Bound::Excluded(rows::expiry_key(at.now + 1, &[])));
+        let keys: Vec<_> = space.rows.range(due).take(MOST).collect::<holm::Result<_>>()?;
+        swept.more |= keys.len() == MOST;
+        for (index_key, _) in keys {
+            let (time, key) = index_key[1..].split_at(8);
+            let (removed, _) = self.transact(at, |context| {
+                let entry = context.entry(key)?;
+                if entry.live().is_none() {
+                    context.delete(&entry)?;
+                }
+                let is_of_the_key = entry.expiry().is_some_and(|expiry| expiry.to_be_bytes() == *time);
+                if !is_of_the_key {
+                    context.store.remove(at.database, Area::Rows, &index_key)?;
+                }
+                Ok(entry.live().is_none())
+            })?;
+            swept.expired += u64::from(removed);
+        }
+        Ok(())
+    }
+
+    fn sweep_garbage(&self, number: u32, swept: &mut Swept) -> Outcome<()> {
+        let Some(space) = self.existing(number)? else { return Ok(()) };
+        let garbage: Vec<_> = space.rows.prefix([rows::GARBAGE]).take(MOST).collect::<holm::Result<_>>()?;
+        for (key, _) in garbage {
+            let version =
+                key.get(1..).and_then(|rest| rest.first_chunk::<8>()).map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            for family in rows::OF_VERSIONS {
+                let low = rows::key(family, version, &[]);
+                let high = rows::beyond(&low).unwrap_or_default();
+                swept.rows += space.rows.remove_range(low..high)?;
+            }
+            space.rows.remove(&key)?;
+        }
+        Ok(())
+    }
+}

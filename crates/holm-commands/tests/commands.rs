@@ -1,0 +1,10 @@
+//! The parser under any splits, commands over a store, and what the sweep leaves.
+
+#[path = "commands/model.rs"]
+mod model;
+#[path = "commands/requests.rs"]
+mod requests;
+#[path = "commands/store.rs"]
+mod store;
+#[path = "commands/sweep.rs"]
+mod sweep;

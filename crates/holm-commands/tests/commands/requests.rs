@@ -1,0 +1,114 @@
+//! Requests, cut into pieces anywhere, are the same commands.
+
+use holm_commands::{ProtocolError, RequestLimits, RequestParser};
+use proptest::prelude::*;
+
+type Commands = Vec<Vec<Vec<u8>>>;
+
+/// Feeds bytes piece by piece, as a connection does. Returns the commands, and the error that ended them.
+fn parse(bytes: &[u8], pieces: &[usize]) -> (Commands, Option<ProtocolError>) {
+    let (mut parser, mut input, mut start) = (RequestParser::default(), Vec::new(), 0);
+    let mut commands = Vec::new();
+    let mut rest = bytes;
+    let mut pieces = pieces.iter().copied().chain(std::iter::repeat(usize::MAX));
+    loop {
+        let piece = pieces.next().unwrap_or(1).clamp(1, rest.len().max(1)).min(rest.len());
+        input.extend_from_slice(&rest[..piece]);
+        rest = &rest[piece..];
+        loop {
+            match parser.parse(&input[start..], &RequestLimits::default()) {
+                Ok(None) => break,
+                Ok(Some(used)) => {
+                    let words: Vec<_> = parser.arguments(&input[start..]).from(0).map(<[u8]>::to_vec).collect();
+                    if !words.is_empty() {
+                        commands.push(words);
+                    }
+                    start += used;
+                    parser.next();
+                }
+                Err(error) => return (commands, Some(error)),
+            }
+        }
+        if start > 20 {
+            input.drain(..start);
+            start = 0;
+        }
+        if rest.is_empty() {
+            return (commands, None);
+        }
+    }
+}
+
+fn encode(commands: &Commands) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for words in commands {
+        bytes.extend(format!("*{}\r\n", words.len()).bytes());
+        for word in words {
+            bytes.extend(format!("${}\r\n", word.len()).bytes());
+            bytes.extend_from_slice(word);
+            bytes.extend_from_slice(b"\r\n");
+        }
+    }
+    bytes
+}
+
+fn any_commands() -> impl Strategy<Value = Commands> {
+    let word = proptest::collection::vec(any::<u8>(), 0..40);
+    proptest::collection::vec(proptest::collection::vec(word, 1..6), 0..8)
+}
+
+/// Bytes that look like requests here and there.
+fn like_requests() -> impl Strategy<Value = Vec<u8>> {
+    let part = prop_oneof![
+        Just(b"*2\r\n".to_vec()),
+        Just(b"$3\r\nabc\r\n".to_vec()),
+        Just(b"$0\r\n\r\n".to_vec()),
+        Just(b"set \"a\\x41\" 'b'\r\n".to_vec()),
+        Just(b"\r\n".to_vec()),
+        Just(b"*0\r\n".to_vec()),
+        Just(b"*-1\r\n".to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..6),
+    ];
+    proptest::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+
+    #[test]
+    fn any_split_gives_the_same_commands(commands in any_commands(), pieces in proptest::collection::vec(1usize..30, 0..60)) {
+        prop_assert_eq!(parse(&encode(&commands), &pieces), (commands, None));
+    }
+
+    #[test]
+    fn any_bytes_give_the_same_in_any_split(bytes in like_requests(), pieces in proptest::collection::vec(1usize..9, 0..60)) {
+        prop_assert_eq!(parse(&bytes, &pieces), parse(&bytes, &[]));
+    }
+}
+
+#[test]
+fn typed_lines_are_split_as_a_shell_does() {
+    let words = |line: &str| parse(format!("{line}\r\n").as_bytes(), &[]).0.concat().concat();
+    assert_eq!(
+        parse(b"set  a 'b c' \"d\\te\\x00\"\n", &[]).0,
+        [[&b"set"[..], b"a", b"b c", b"d\te\0"].map(<[u8]>::to_vec)]
+    );
+    assert_eq!(words("'it\\'s'"), b"it's");
+    for unbalanced in ["'a", "\"a", "\"a\"b", "'a'b"] {
+        assert!(parse(format!("{unbalanced}\r\n").as_bytes(), &[]).1.is_some(), "{unbalanced}");
+    }
+}
+
+#[test]
+fn requests_beyond_the_limits_are_refused() {
+    let limits = RequestLimits { argument: 10, count: 3, line: 20 };
+    for bytes in
+        [&b"*4\r\n"[..], b"*1\r\n$11\r\n", b"*1\r\n$-1\r\n", b"*1\r\nabc\r\n", b"*x\r\n", &[b'a'; 30], &[b'*'; 30]]
+    {
+        let parsed = RequestParser::default().parse(bytes, &limits);
+        assert!(parsed.is_err(), "{}", bytes.escape_ascii());
+    }
+    let mut parser = RequestParser::default();
+    assert_eq!(parser.parse(b"*1\r\n$10\r\n123", &limits), Ok(None));
+    assert_eq!(parser.wanted(), b"*1\r\n$10\r\n1234567890\r\n".len());
+}
