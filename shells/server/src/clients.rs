@@ -1,0 +1,100 @@
+//! What is known about each client, for CLIENT LIST and for those who close connections.
+
+use crate::mail::ConnectionPlace;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// A client, as others see it.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) place: ConnectionPlace,
+    pub(crate) address: String,
+    pub(crate) since: Instant,
+    details: Mutex<ClientDetails>,
+}
+
+/// What changes about a client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClientDetails {
+    pub(crate) name: Vec<u8>,
+    pub(crate) library: Vec<u8>,
+    pub(crate) library_version: Vec<u8>,
+    pub(crate) database: u32,
+    pub(crate) last_command: &'static str,
+    pub(crate) last_used: Option<Instant>,
+    pub(crate) is_new_protocol: bool,
+    pub(crate) channels: usize,
+    pub(crate) patterns: usize,
+    /// The number of queued commands, if it is within MULTI.
+    pub(crate) queued: Option<usize>,
+    pub(crate) is_blocked: bool,
+}
+
+impl Client {
+    pub(crate) fn new(place: ConnectionPlace, address: String) -> Self {
+        Client { place, address, since: Instant::now(), details: Mutex::default() }
+    }
+
+    pub(crate) fn details(&self) -> MutexGuard<'_, ClientDetails> {
+        self.details.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the line of CLIENT LIST.
+    pub(crate) fn line(&self) -> String {
+        let details = self.details();
+        let flags = match (&details.queued, details.is_blocked, details.channels + details.patterns) {
+            (Some(_), _, _) => "x",
+            (None, true, _) => "b",
+            (None, false, 1..) => "P",
+            _ => "N",
+        };
+        let idle = details.last_used.unwrap_or(self.since).elapsed().as_secs();
+        let command = if details.last_command.is_empty() { "NULL" } else { details.last_command };
+        format!(
+            "id={} addr={} name={} age={} idle={idle} flags={flags} db={} sub={} psub={} multi={} cmd={command} \
+             user=default resp={} lib-name={} lib-ver={}",
+            self.place.id,
+            self.address,
+            String::from_utf8_lossy(&details.name),
+            self.since.elapsed().as_secs(),
+            details.database,
+            details.channels,
+            details.patterns,
+            details.queued.map_or(-1, |queued| queued as i64),
+            if details.is_new_protocol { 3 } else { 2 },
+            String::from_utf8_lossy(&details.library),
+            String::from_utf8_lossy(&details.library_version),
+        )
+    }
+}
+
+/// The clients of a server.
+#[derive(Debug, Default)]
+pub(crate) struct Clients(Mutex<BTreeMap<u64, Arc<Client>>>);
+
+impl Clients {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Client>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, client: Arc<Client>) {
+        self.lock().insert(client.place.id, client);
+    }
+
+    pub(crate) fn remove(&self, id: u64) {
+        self.lock().remove(&id);
+    }
+
+    pub(crate) fn find(&self, id: u64) -> Option<Arc<Client>> {
+        self.lock().get(&id).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Client>> {
+        self.lock().values().cloned().collect()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+}

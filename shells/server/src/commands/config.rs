@@ -1,0 +1,131 @@
+//! CONFIG: parameters by their names.
+
+use crate::session::Session;
+use crate::shared::Shared;
+use holm_commands::{Arguments, Outcome, Refusal, Reply, matches, parse_integer};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+/// Returns the parameters and their values.
+fn parameters(shared: &Shared) -> Vec<(String, String)> {
+    let settings = &shared.settings;
+    let mut all = vec![
+        ("acknowledge", settings.acknowledge.name().to_owned()),
+        ("appendfsync", if settings.acknowledge.name() == "synced" { "always" } else { "everysec" }.to_owned()),
+        ("appendonly", "yes".to_owned()),
+        ("bind", settings.listen.ip().to_string()),
+        ("databases", settings.databases.to_string()),
+        ("maxclients", shared.max_clients.load(Ordering::Relaxed).to_string()),
+        ("maxmemory", "0".to_owned()),
+        ("maxmemory-policy", "noeviction".to_owned()),
+        ("max-output", shared.max_output.load(Ordering::Relaxed).to_string()),
+        ("port", shared.port.to_string()),
+        ("proto-max-bulk-len", settings.max_request.to_string()),
+        ("requirepass", shared.password().unwrap_or_default()),
+        ("save", String::new()),
+        ("slowlog-log-slower-than", shared.slower_than.load(Ordering::Relaxed).to_string()),
+        ("slowlog-max-len", shared.slow_log.most().to_string()),
+        ("workers", settings.worker_count().to_string()),
+    ];
+    all.sort();
+    let own = shared.parameters.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_known = |name: &str| all.iter().any(|(known, _)| *known == name);
+    let others: Vec<_> = own.iter().filter(|(name, _)| !is_known(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
+    all.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(others).collect()
+}
+
+pub(super) fn config(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    match (&arguments[1].to_ascii_lowercase()[..], arguments.len()) {
+        (b"get", 3..) => {
+            let is_meant =
+                |name: &str| arguments.from(2).any(|pattern| matches(&pattern.to_ascii_lowercase(), name.as_bytes()));
+            let chosen = parameters(shared).into_iter().filter(|(name, _)| is_meant(name));
+            Ok(Reply::Map(chosen.map(|(name, value)| (Reply::bulk(name), Reply::bulk(value))).collect()))
+        }
+        (b"set", 4..) if arguments.len().is_multiple_of(2) => {
+            for index in (2..arguments.len()).step_by(2) {
+                set(shared, &arguments[index], &arguments[index + 1])?;
+            }
+            Ok(Reply::OK)
+        }
+        (b"resetstat", 2) => {
+            shared.statistics.reset();
+            Ok(Reply::OK)
+        }
+        (b"rewrite", 2) => Err(Refusal::text("ERR The server does not write its config file")),
+        _ => Err(Refusal::text("ERR Unknown subcommand or wrong number of arguments for 'config'. Try CONFIG GET.")),
+    }
+}
+
+fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    let text = String::from_utf8_lossy(value).into_owned();
+    let wrong =
+        |why: &str| Refusal::of(format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}"));
+    let number = || parse_integer(value).ok_or_else(|| wrong("argument couldn't be parsed into an integer"));
+    let size =
+        || number().and_then(|number| usize::try_from(number).map_err(|_| wrong("argument must not be negative")));
+    match &name[..] {
+        "maxclients" => shared.max_clients.store(size()?.max(1), Ordering::Relaxed),
+        "max-output" => shared.max_output.store(size()?, Ordering::Relaxed),
+        "requirepass" => {
+            let password = Some(text).filter(|password| !password.is_empty());
+            if password.is_none() && !shared.settings.listen.ip().is_loopback() {
+                return Err(wrong("the server listens beyond the loopback address, and needs a password there"));
+            }
+            *shared.password.write().unwrap_or_else(PoisonError::into_inner) = password;
+        }
+        "slowlog-log-slower-than" => shared.slower_than.store(number()?, Ordering::Relaxed),
+        "slowlog-max-len" => shared.slow_log.set_most(size()?),
+        "acknowledge" | "bind" | "databases" | "port" | "proto-max-bulk-len" | "workers" => {
+            return Err(wrong("can't set immutable config"));
+        }
+        _ if holds_without_effect(&name) => {
+            tracing::info!(name, "a parameter is kept that has no effect here");
+            shared.parameters.lock().unwrap_or_else(PoisonError::into_inner).insert(name, text);
+        }
+        _ => {
+            return Err(Refusal::of(format!(
+                "ERR Unknown option or number of arguments for CONFIG SET - '{}'",
+                name.escape_default()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Parameters of other servers that clients and their tests set, and that change nothing here.
+fn holds_without_effect(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "active-expire-effort",
+        "activedefrag",
+        "activerehashing",
+        "appendfsync",
+        "appendonly",
+        "auto-aof-rewrite-percentage",
+        "client-output-buffer-limit",
+        "client-query-buffer-limit",
+        "close-on-oom",
+        "dynamic-hz",
+        "hz",
+        "latency-monitor-threshold",
+        "latency-tracking",
+        "list-compress-depth",
+        "lua-time-limit",
+        "busy-reply-threshold",
+        "maxmemory",
+        "maxmemory-policy",
+        "maxmemory-clients",
+        "maxmemory-samples",
+        "min-replicas-to-write",
+        "notify-keyspace-events",
+        "rdbcompression",
+        "repl-diskless-sync-delay",
+        "save",
+        "stop-writes-on-bgsave-error",
+        "timeout",
+        "tcp-keepalive",
+    ];
+    let is_encoding = ["-max-listpack-", "-max-ziplist-", "-max-intset-"].iter().any(|part| name.contains(part));
+    NAMES.contains(&name) || is_encoding || name.starts_with("lazyfree-") || name.starts_with("replica-")
+}

@@ -1,0 +1,126 @@
+//! INFO: what the server knows of itself.
+
+use crate::session::Session;
+use crate::shared::Shared;
+use holm_commands::{Arguments, Outcome, Reply};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The version whose commands the server is compatible with: clients choose their commands by it.
+pub(super) const COMPATIBLE: &str = "7.0.15";
+
+type Section = fn(&Shared, &mut String) -> std::fmt::Result;
+
+const SECTIONS: &[(&str, Section)] = &[
+    ("Server", server),
+    ("Clients", clients),
+    ("Memory", memory),
+    ("Persistence", persistence),
+    ("Stats", stats),
+    ("Replication", replication),
+    ("Commandstats", command_stats),
+    ("Keyspace", keyspace),
+];
+
+fn server(shared: &Shared, text: &mut String) -> std::fmt::Result {
+    writeln!(text, "redis_version:{COMPATIBLE}\r")?;
+    writeln!(text, "holm_version:{}\r", env!("CARGO_PKG_VERSION"))?;
+    writeln!(text, "redis_mode:standalone\r")?;
+    writeln!(text, "process_id:{}\r", std::process::id())?;
+    writeln!(text, "run_id:{}\r", shared.run_id)?;
+    writeln!(text, "tcp_port:{}\r", shared.port)?;
+    writeln!(text, "workers:{}\r", shared.mailboxes.len())?;
+    let uptime = shared.started.elapsed().as_secs();
+    writeln!(text, "uptime_in_seconds:{uptime}\r\nuptime_in_days:{}\r", uptime / 86_400)
+}
+
+fn clients(shared: &Shared, text: &mut String) -> std::fmt::Result {
+    let blocked = shared.clients.all().iter().filter(|client| client.details().is_blocked).count();
+    writeln!(text, "connected_clients:{}\r", shared.clients.count())?;
+    writeln!(text, "maxclients:{}\r\nblocked_clients:{blocked}\r", shared.max_clients.load(Ordering::Relaxed))
+}
+
+fn memory(_: &Shared, text: &mut String) -> std::fmt::Result {
+    // Pages of the mapped files are among the shared ones.
+    let pages = |index: usize| {
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+        statm.split(' ').nth(index).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4_096
+    };
+    let (resident, of_files) = (pages(1), pages(2));
+    writeln!(text, "used_memory:{}\r", resident.saturating_sub(of_files))?;
+    writeln!(text, "used_memory_rss:{resident}\r\nused_memory_of_files:{of_files}\r")?;
+    writeln!(text, "maxmemory:0\r\nmaxmemory_policy:noeviction\r\nmem_allocator:libc\r")
+}
+
+fn persistence(shared: &Shared, text: &mut String) -> std::fmt::Result {
+    let stats = shared.databases().holm().stats();
+    writeln!(text, "loading:0\r\nacknowledge:{}\r", shared.settings.acknowledge.name())?;
+    writeln!(text, "active_epoch:{}\r\ndurable_epoch:{}\r", stats.epochs.active, stats.epochs.durable)?;
+    writeln!(text, "longest_sync_us:{}\r", stats.log.longest_sync_ns / 1_000)?;
+    writeln!(text, "throttled_writes:{}\r\naof_enabled:1\r", stats.epochs.throttled_writes)?;
+    writeln!(text, "rdb_changes_since_last_save:0\r\nrdb_bgsave_in_progress:0\r\naof_rewrite_in_progress:0\r")
+}
+
+fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
+    let statistics = &shared.statistics;
+    let counters: [(&str, &AtomicU64); 8] = [
+        ("total_connections_received", &statistics.connections),
+        ("rejected_connections", &statistics.rejected_connections),
+        ("total_commands_processed", &statistics.commands),
+        ("total_error_replies", &statistics.errors),
+        ("total_net_input_bytes", &statistics.input_bytes),
+        ("total_net_output_bytes", &statistics.output_bytes),
+        ("expired_keys", &statistics.expired),
+        ("syncs", &statistics.syncs),
+    ];
+    for (name, counter) in counters {
+        writeln!(text, "{name}:{}\r", counter.load(Ordering::Relaxed))?;
+    }
+    writeln!(text, "pubsub_channels:{}\r", shared.topics.channels(None).len())?;
+    writeln!(text, "pubsub_patterns:{}\r\nevicted_keys:0\r", shared.topics.pattern_count())
+}
+
+fn replication(_: &Shared, text: &mut String) -> std::fmt::Result {
+    writeln!(text, "role:master\r\nconnected_slaves:0\r")
+}
+
+fn command_stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
+    for (name, cost) in shared.statistics.costs().iter().filter(|(name, _)| !name.is_empty()) {
+        let micros = cost.nanos / 1_000;
+        let each = micros as f64 / cost.calls.max(1) as f64;
+        writeln!(
+            text,
+            "cmdstat_{name}:calls={},usec={micros},usec_per_call={each:.2},rejected_calls=0,failed_calls={}\r",
+            cost.calls, cost.failed
+        )?;
+    }
+    Ok(())
+}
+
+fn keyspace(shared: &Shared, text: &mut String) -> std::fmt::Result {
+    let databases = shared.databases();
+    for number in 0..databases.count() {
+        let keys = databases.key_count(number).unwrap_or(0);
+        if keys > 0 {
+            writeln!(text, "db{number}:keys={keys},expires=0,avg_ttl=0\r")?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn info(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let is_one_of =
+        |names: &[&str]| arguments.from(1).any(|name| names.iter().any(|n| name.eq_ignore_ascii_case(n.as_bytes())));
+    let by_default = arguments.len() == 1 || is_one_of(&["default"]);
+    let all = is_one_of(&["all", "everything"]);
+    let mut text = String::new();
+    for (title, section) in SECTIONS {
+        if all || is_one_of(&[title]) || by_default && *title != "Commandstats" {
+            let separator = if text.is_empty() { "" } else { "\r\n" };
+            text.push_str(&format!("{separator}# {title}\r\n"));
+            // Writing to a string does not fail.
+            let _ = section(shared, &mut text);
+        }
+    }
+    Ok(Reply::Verbatim(text))
+}

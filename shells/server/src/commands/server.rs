@@ -1,0 +1,130 @@
+//! Commands about the server as a whole.
+
+use super::connection::database;
+use crate::session::Session;
+use crate::shared::{Shared, now_millis};
+use holm_commands::{Arguments, Outcome, Refusal, Reply, SYNTAX, integer, parse_float};
+use std::time::Duration;
+
+pub(super) fn time(_: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Ok(Reply::bulks([since.as_secs().to_string(), since.subsec_micros().to_string()]))
+}
+
+fn check_flush_option(arguments: &Arguments<'_>) -> Outcome<()> {
+    match arguments.len() {
+        1 => Ok(()),
+        2 if arguments.is(1, "sync") || arguments.is(1, "async") => Ok(()),
+        _ => Err(SYNTAX),
+    }
+}
+
+pub(super) fn flushdb(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    check_flush_option(arguments)?;
+    session.before_write(shared);
+    shared.databases_alone().flush(session.database)?;
+    Ok(Reply::OK)
+}
+
+pub(super) fn flushall(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    check_flush_option(arguments)?;
+    session.before_write(shared);
+    let mut databases = shared.databases_alone();
+    (0..databases.count()).try_for_each(|number| databases.flush(number))?;
+    Ok(Reply::OK)
+}
+
+pub(super) fn swapdb(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let number = |at: usize, which: &str| {
+        let refusal = || Refusal::of(format!("ERR invalid {which} DB index"));
+        integer(&arguments[at]).map_err(|_| refusal())?;
+        database(shared, &arguments[at])
+    };
+    let (one, other) = (number(1, "first")?, number(2, "second")?);
+    session.before_write(shared);
+    shared.databases_alone().swap(one, other)?;
+    shared.waiting.wake_all(&shared.mailboxes);
+    Ok(Reply::OK)
+}
+
+pub(super) fn slowlog(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    match (&arguments[1].to_ascii_lowercase()[..], arguments.len()) {
+        (b"len", 2) => Ok(Reply::count(shared.slow_log.len())),
+        (b"reset", 2) => {
+            shared.slow_log.clear();
+            Ok(Reply::OK)
+        }
+        (b"get", 2) => Ok(shared.slow_log.latest(10)),
+        (b"get", 3) => match integer(&arguments[2])? {
+            -1 => Ok(shared.slow_log.latest(usize::MAX)),
+            count @ 0.. => Ok(shared.slow_log.latest(count as usize)),
+            _ => Err(Refusal::text("ERR count should be greater than or equal to -1")),
+        },
+        (b"help", 2) => Ok(Reply::bulks(["SLOWLOG GET [count] | LEN | RESET"])),
+        _ => Err(Refusal::text("ERR unknown subcommand or wrong number of arguments. Try SLOWLOG HELP.")),
+    }
+}
+
+pub(super) fn wait(_: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    integer(&arguments[1])?;
+    let timeout = integer(&arguments[2]).map_err(|_| Refusal::text("ERR timeout is not an integer or out of range"))?;
+    if timeout < 0 {
+        return Err(Refusal::text("ERR timeout is negative"));
+    }
+    Ok(Reply::Integer(0))
+}
+
+pub(super) fn waitaof(session: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let local = integer(&arguments[1])?;
+    integer(&arguments[2])?;
+    integer(&arguments[3])?;
+    if !(0..=1).contains(&local) {
+        return Err(Refusal::text("ERR value is out of range, must be 0 or 1"));
+    }
+    session.wants_sync = true;
+    Ok(Reply::Array(vec![Reply::Integer(1), Reply::Integer(0)]))
+}
+
+pub(super) fn lastsave(_: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
+    Ok(Reply::Integer((now_millis() / 1_000) as i64))
+}
+
+pub(super) fn save(session: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    // The reply is sent after the sync.
+    session.wants_sync = true;
+    Ok(if arguments.is(0, "save") { Reply::OK } else { Reply::Status("Background saving started".into()) })
+}
+
+pub(super) fn debug(_: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    match (&arguments[1].to_ascii_lowercase()[..], arguments.len()) {
+        (b"sleep", 3) => {
+            let seconds = parse_float(&arguments[2]).filter(|seconds| (0.0..=60.0).contains(seconds));
+            let seconds = seconds.ok_or(Refusal::text("ERR value is not a float between 0 and 60"))?;
+            std::thread::sleep(Duration::from_secs_f64(seconds));
+            Ok(Reply::OK)
+        }
+        (b"jmap", 2) => Ok(Reply::OK),
+        _ => Err(Refusal::text("ERR DEBUG has SLEEP and JMAP only")),
+    }
+}
+
+/// Clients that clean up after themselves remove all functions: there are none.
+pub(super) fn function(_: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    match &arguments[1].to_ascii_lowercase()[..] {
+        b"flush" => Ok(Reply::OK),
+        b"list" => Ok(Reply::Array(Vec::new())),
+        _ => Err(Refusal::text("ERR there are no functions in holm-server")),
+    }
+}
+
+pub(super) fn shutdown(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let is_known = |word: &[u8]| {
+        ["nosave", "save", "now", "force"].iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+    };
+    if !arguments.from(1).all(is_known) {
+        return Err(SYNTAX);
+    }
+    session.is_closing = true;
+    shared.stop();
+    Ok(Reply::Several(Vec::new()))
+}

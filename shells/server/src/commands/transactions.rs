@@ -1,0 +1,114 @@
+//! MULTI, EXEC and WATCH: commands of one connection that take effect at one instant.
+//!
+//! A client that watches keys holds a transaction that has read them. EXEC runs the queued commands in it, and its
+//! commit fails if the keys have changed. Without watched keys, the queued commands run until a transaction commits.
+
+use crate::session::{Found, Queue, Session, Watched};
+use crate::shared::Shared;
+use holm_commands::{Arguments, Context, Outcome, Refusal, Reply, parse_integer, run};
+
+pub(super) fn multi(session: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
+    if session.queue.is_some() {
+        return Err(Refusal::text("ERR MULTI calls can not be nested"));
+    }
+    session.queue = Some(Queue::default());
+    Ok(Reply::OK)
+}
+
+pub(super) fn discard(session: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
+    session.queue.take().ok_or(Refusal::text("ERR DISCARD without MULTI"))?;
+    session.watched = None;
+    Ok(Reply::OK)
+}
+
+pub(super) fn watch(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    if session.queue.is_some() {
+        return Err(Refusal::text("ERR WATCH inside MULTI is not allowed"));
+    }
+    let at = session.at(shared);
+    let databases = shared.databases();
+    let mut watched = session.watched.take();
+    let watching = watched.get_or_insert_with(|| Watched { transaction: databases.begin(), keys: Vec::new() });
+    for key in arguments.from(1) {
+        // A conflict shows at EXEC.
+        let is_present = match databases.watch(&watching.transaction, at, key) {
+            Err(Refusal::Store(holm::Error::Conflict | holm::Error::Dropped { .. })) => false,
+            other => other?,
+        };
+        watching.keys.push(((at.database, key.to_vec()), is_present));
+    }
+    session.watched = watched;
+    Ok(Reply::OK)
+}
+
+pub(super) fn unwatch(session: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
+    session.watched = None;
+    Ok(Reply::OK)
+}
+
+/// Runs the queued commands that are about keys. Others are answered once the transaction has committed.
+fn run_queue<'c>(context: &'c Context<'c>, queue: &Queue) -> Outcome<Vec<Option<Reply>>> {
+    let mut replies = Vec::with_capacity(queue.commands.len());
+    for (found, arguments) in &queue.commands {
+        let arguments = arguments.lend();
+        replies.push(match found {
+            Found::Data(command) => Some(match run(context, command, &arguments) {
+                // Within a transaction nobody waits.
+                Ok(Reply::Wait(_)) => Reply::NullArray,
+                Ok(reply) => reply,
+                Err(Refusal::Text(text)) => Reply::Error(text),
+                Err(refusal) => return Err(refusal),
+            }),
+            Found::Own(command) => {
+                let selected = parse_integer(arguments.at(1)).and_then(|number| u32::try_from(number).ok());
+                if let Some(number) = selected.filter(|number| command.name == "select" && *number < context.databases)
+                {
+                    context.database.set(number);
+                }
+                None
+            }
+        });
+    }
+    Ok(replies)
+}
+
+pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
+    let queue = session.queue.take().ok_or(Refusal::text("ERR EXEC without MULTI"))?;
+    let watched = session.watched.take();
+    if queue.broken {
+        return Err(Refusal::text("EXECABORT Transaction discarded because of previous errors."));
+    }
+    session.before_write(shared);
+    let at = session.at(shared);
+    let committed = {
+        let databases = shared.databases();
+        if session.snapshot.is_some() {
+            return Err(Refusal::text("READONLY the connection reads at a snapshot: end it before EXEC"));
+        }
+        match watched {
+            None => Some(databases.transact(at, |context| run_queue(context, &queue))?),
+            Some(watched) => databases.commit(watched.transaction, at, |context| {
+                for ((database, key), was_present) in &watched.keys {
+                    // A key that has expired since has changed, although nobody wrote to it.
+                    if *was_present && !context.is_present(*database, key)? {
+                        return Err(Refusal::Store(holm::Error::Conflict));
+                    }
+                }
+                run_queue(context, &queue)
+            })?,
+        }
+    };
+    let Some((replies, signals)) = committed else { return Ok(Reply::NullArray) };
+    shared.waiting.wake(&signals, &shared.mailboxes);
+    let mut answered = Vec::with_capacity(replies.len());
+    for (reply, (found, arguments)) in replies.into_iter().zip(&queue.commands) {
+        answered.push(match (reply, found) {
+            (Some(reply), _) => reply,
+            (None, Found::Own(command)) => (command.run)(session, shared, &arguments.lend())
+                .unwrap_or_else(|refusal| Reply::Error(refusal.into_text())),
+            (None, Found::Data(_)) => Reply::Null,
+        });
+    }
+    session.last_command = "exec";
+    Ok(Reply::Array(answered))
+}

@@ -1,0 +1,242 @@
+//! A connection: its socket, its buffers and its session.
+
+use crate::mail::Message;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::statistics::Costs;
+use crate::stream::Stream;
+use holm_commands::{Reply, RequestParser};
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::atomic::Ordering;
+
+/// Replies beyond this many bytes keep further commands waiting.
+const ENOUGH_OUTPUT: usize = 1 << 20;
+
+/// The most bytes of a large argument that one read takes.
+const LARGE_READ: usize = 4 << 20;
+
+/// A buffer that is empty and larger than this is given back.
+const LARGE_BUFFER: usize = 1 << 20;
+
+pub(crate) struct Connection {
+    pub(crate) stream: Stream,
+    pub(crate) session: Session,
+    input: Vec<u8>,
+    /// All before this is carried out.
+    start: usize,
+    parser: RequestParser,
+    output: Vec<u8>,
+    /// All before this is sent.
+    sent: usize,
+    /// The socket may have more to read.
+    pub(crate) is_readable: bool,
+    /// The other side sends nothing more, and there is no further event for what it has sent.
+    has_ended: bool,
+    /// The input holds commands that wait until replies are sent, or until an element comes.
+    has_commands: bool,
+    /// It is in the worker's list of connections with something to do.
+    pub(crate) is_queued: bool,
+    /// It is in the worker's list of connections with something to send.
+    pub(crate) is_touched: bool,
+    /// The other side is gone, or the connection has failed.
+    pub(crate) is_dead: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(stream: Stream, session: Session) -> Self {
+        Connection {
+            stream,
+            session,
+            input: Vec::new(),
+            start: 0,
+            parser: RequestParser::default(),
+            output: Vec::new(),
+            sent: 0,
+            is_readable: true,
+            has_ended: false,
+            has_commands: false,
+            is_queued: false,
+            is_touched: false,
+            is_dead: false,
+        }
+    }
+
+    fn unsent(&self) -> usize {
+        self.output.len() - self.sent
+    }
+
+    /// Returns whether commands are to be read or carried out now.
+    fn may_proceed(&self) -> bool {
+        !self.session.is_closing && self.session.blocked.is_none() && self.unsent() < ENOUGH_OUTPUT
+    }
+
+    /// Returns whether there is something to do without a further event.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.is_dead && self.may_proceed() && (self.is_readable || self.has_commands)
+    }
+
+    /// The other side sends nothing more. One that waits for elements could not be noticed leaving by reads, and must not
+    /// take them.
+    pub(crate) fn note_end(&mut self) {
+        (self.has_ended, self.is_readable) = (true, true);
+        self.is_dead |= self.session.blocked.is_some();
+    }
+
+    /// Reads once, and carries out the commands that are whole.
+    pub(crate) fn serve(&mut self, shared: &Shared, scratch: &mut [u8], costs: &mut Costs) {
+        if self.is_readable && self.may_proceed() {
+            match self.read(scratch) {
+                Ok(count) => drop(shared.statistics.input_bytes.fetch_add(count as u64, Ordering::Relaxed)),
+                Err(error) => {
+                    tracing::debug!(%error, client = self.session.place.id, "reading failed");
+                    self.is_dead = true;
+                }
+            }
+        }
+        self.carry_out(shared, costs);
+        self.is_dead |= self.has_ended && self.session.blocked.is_some();
+    }
+
+    /// Reads what the socket has, up to a limit. Returns the number of bytes.
+    fn read(&mut self, scratch: &mut [u8]) -> io::Result<usize> {
+        let before = self.input.len();
+        let wanted = (self.start + self.parser.wanted()).saturating_sub(before);
+        if wanted > scratch.len() {
+            // Straight to its place: a large argument is not copied twice.
+            let most = wanted.min(LARGE_READ) as u64;
+            let read = Read::by_ref(&mut self.stream).take(most).read_to_end(&mut self.input);
+            return match read {
+                Ok(count) => {
+                    self.is_dead = (count as u64) < most;
+                    Ok(count)
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_readable = false;
+                    Ok(self.input.len() - before)
+                }
+                Err(error) => Err(error),
+            };
+        }
+        loop {
+            match self.stream.read(scratch) {
+                Ok(0) => {
+                    self.is_dead = true;
+                    return Ok(0);
+                }
+                Ok(count) => {
+                    // A read that leaves room has emptied the socket; the next event tells of more.
+                    self.is_readable = count == scratch.len() || self.has_ended;
+                    self.input.extend_from_slice(&scratch[..count]);
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_readable = false;
+                    return Ok(0);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Carries out the commands that are whole.
+    fn carry_out(&mut self, shared: &Shared, costs: &mut Costs) {
+        self.has_commands = false;
+        loop {
+            if !self.may_proceed() {
+                self.has_commands = self.start < self.input.len();
+                break;
+            }
+            let limits = self.session.limits(shared);
+            match self.parser.parse(&self.input[self.start..], &limits) {
+                Ok(None) => break,
+                Ok(Some(used)) => {
+                    let arguments = self.parser.arguments(&self.input[self.start..]);
+                    if !arguments.is_empty() {
+                        self.session.execute(shared, &arguments, costs, &mut self.output);
+                    }
+                    self.start += used;
+                    self.parser.next();
+                }
+                Err(error) => {
+                    let text = format!("ERR Protocol error: {}", error.0);
+                    Reply::error(text).encode(self.session.protocol, &mut self.output);
+                    self.session.is_closing = true;
+                }
+            }
+        }
+        if self.start == self.input.len() {
+            self.input.clear();
+            self.start = 0;
+            if self.input.capacity() > LARGE_BUFFER {
+                self.input = Vec::new();
+            }
+        } else if self.start > LARGE_BUFFER / 4 {
+            self.input.drain(..self.start);
+            self.start = 0;
+        }
+    }
+
+    /// Elements may have come that the connection waits for.
+    pub(crate) fn try_again(&mut self, shared: &Shared) {
+        self.session.try_again(shared, &mut self.output);
+        self.has_commands = self.start < self.input.len();
+    }
+
+    /// The time of a wait is over.
+    pub(crate) fn give_up(&mut self, shared: &Shared, with_error: bool) {
+        self.session.give_up(shared, with_error, &mut self.output);
+        self.has_commands = self.start < self.input.len();
+    }
+
+    /// Appends a message of a channel, if the connection still wants it.
+    pub(crate) fn deliver(&mut self, message: &Message) {
+        let Message { pattern, channel, content } = message;
+        let parts = match pattern {
+            Some(pattern) if self.session.patterns.contains(pattern) => {
+                vec![Reply::fixed("pmessage"), Reply::bulk(&pattern[..]), Reply::bulk(&channel[..])]
+            }
+            None if self.session.channels.contains(channel) => vec![Reply::fixed("message"), Reply::bulk(&channel[..])],
+            _ => return,
+        };
+        let parts = parts.into_iter().chain([Reply::bulk(&content[..])]).collect();
+        Reply::Push(parts).encode(self.session.protocol, &mut self.output);
+    }
+
+    /// Replaces the replies of this wake-up: what they promise could not be kept.
+    pub(crate) fn fail(&mut self, text: &str) {
+        self.output.truncate(self.sent);
+        Reply::error(text.to_owned()).encode(self.session.protocol, &mut self.output);
+        self.session.is_closing = true;
+    }
+
+    /// Sends what the socket takes.
+    pub(crate) fn flush(&mut self, shared: &Shared) {
+        while self.sent < self.output.len() && !self.is_dead {
+            match self.stream.write(&self.output[self.sent..]) {
+                Ok(0) => self.is_dead = true,
+                Ok(count) => {
+                    self.sent += count;
+                    shared.statistics.output_bytes.fetch_add(count as u64, Ordering::Relaxed);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => self.is_dead = true,
+            }
+        }
+        if self.sent == self.output.len() {
+            self.output.clear();
+            self.sent = 0;
+            if self.output.capacity() > LARGE_BUFFER {
+                self.output = Vec::new();
+            }
+            self.is_dead |= self.session.is_closing;
+        } else if self.unsent() > shared.max_output.load(Ordering::Relaxed) {
+            tracing::warn!(client = self.session.place.id, bytes = self.unsent(), "a client reads too slowly");
+            self.is_dead = true;
+        } else if self.sent > LARGE_BUFFER {
+            self.output.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+}

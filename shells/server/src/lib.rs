@@ -1,0 +1,37 @@
+//! A server of the Redis protocol over a database of Holm.
+//!
+//! What commands mean is the crate `holm-commands`; this one has threads and bytes.
+//!
+//! | module | |
+//! |---|---|
+//! | `settings`, `load` | the command line, the file of options, and a file of pairs to begin with |
+//! | `server` | the thread that accepts connections; start and stop of all threads; the sweep |
+//! | `worker` | a thread with a loop of events over its own connections |
+//! | `connection`, `stream` | a socket with its buffers |
+//! | `session` | what a client has said so far, and how its commands are carried out |
+//! | `commands` | the commands about connections and the server, and their table |
+//! | `shared` | what all threads share |
+//! | `mail`, `waiting`, `topics` | what threads tell each other |
+//! | `clients`, `statistics`, `slow_log` | what is known of clients and commands |
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod clients;
+mod commands;
+mod connection;
+mod load;
+mod mail;
+mod server;
+mod session;
+mod settings;
+mod shared;
+mod slow_log;
+mod statistics;
+mod stream;
+mod topics;
+mod waiting;
+mod worker;
+
+pub use commands::table_of_commands;
+pub use server::Server;
+pub use settings::{Acknowledge, Settings};

@@ -1,0 +1,84 @@
+//! What threads tell each other: new connections, messages of channels, keys with new elements, the stop.
+
+use crate::stream::Stream;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A connection of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConnectionPlace {
+    pub(crate) worker: usize,
+    pub(crate) id: u64,
+}
+
+/// A message of a channel.
+#[derive(Debug)]
+pub(crate) struct Message {
+    /// The pattern by which the subscriber has it, if not by the channel itself.
+    pub(crate) pattern: Option<Vec<u8>>,
+    pub(crate) channel: Vec<u8>,
+    pub(crate) content: Vec<u8>,
+}
+
+/// Something for a worker.
+pub(crate) enum Mail {
+    Connection {
+        id: u64,
+        stream: Stream,
+        address: String,
+    },
+    Message {
+        to: u64,
+        message: Arc<Message>,
+    },
+    /// A key that this connection waits for has elements.
+    TryAgain {
+        id: u64,
+    },
+    /// A blocked connection is to go on as if its time were over, or with an error.
+    Unblock {
+        id: u64,
+        with_error: bool,
+    },
+    /// A connection is to be closed.
+    Close {
+        id: u64,
+    },
+}
+
+/// The mail of one worker.
+pub(crate) struct Mailbox {
+    mail: Mutex<Vec<Mail>>,
+    waker: mio::Waker,
+}
+
+impl Mailbox {
+    pub(crate) fn new(waker: mio::Waker) -> Self {
+        Mailbox { mail: Mutex::default(), waker }
+    }
+
+    pub(crate) fn send(&self, mail: Mail) {
+        let mut box_of_mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = box_of_mail.is_empty();
+        box_of_mail.push(mail);
+        drop(box_of_mail);
+        if is_first {
+            self.wake();
+        }
+    }
+
+    pub(crate) fn wake(&self) {
+        if let Err(error) = self.waker.wake() {
+            tracing::error!(%error, "a worker cannot be woken");
+        }
+    }
+
+    pub(crate) fn take(&self) -> Vec<Mail> {
+        std::mem::take(&mut *self.mail.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Makes a waker for a poll.
+pub(crate) fn waker(poll: &mio::Poll, token: mio::Token) -> io::Result<mio::Waker> {
+    mio::Waker::new(poll.registry(), token)
+}

@@ -1,0 +1,219 @@
+//! A running server: the thread that accepts connections, the workers, the sweep, and the end of all.
+
+use crate::load;
+use crate::mail::{Mail, Mailbox, waker};
+use crate::settings::{Acknowledge, Settings};
+use crate::shared::{Shared, now_millis};
+use crate::stream::Stream;
+use crate::worker::{MAIL, Worker};
+use anyhow::Context;
+use holm::{Database, Durability};
+use holm_commands::{At, Databases};
+use mio::net::{TcpListener, UnixListener};
+use mio::{Events, Interest, Poll, Token};
+use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const STOP: Token = Token(0);
+const TCP: Token = Token(1);
+const UNIX: Token = Token(2);
+
+/// How long the sweep pauses when nothing is due.
+const SWEEP_PAUSE: Duration = Duration::from_millis(100);
+
+/// A running server. It stops when it is asked to, and not when this is dropped.
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    thread: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Server {
+    /// Opens the database, listens, and starts all threads.
+    ///
+    /// # Errors
+    /// The database cannot be opened, or the address cannot be listened on.
+    pub fn start(settings: Settings) -> anyhow::Result<Self> {
+        let durability = match settings.acknowledge {
+            Acknowledge::Applied => Durability::default(),
+            Acknowledge::Synced | Acknowledge::None => Durability::OnSync,
+        };
+        let listener =
+            TcpListener::bind(settings.listen).with_context(|| format!("listening on {}", settings.listen))?;
+        let address = listener.local_addr()?;
+        let path = settings.path.clone();
+        let db = Database::builder().durability(durability).open(&path);
+        let db = db.with_context(|| format!("opening {}", path.display()))?;
+        tracing::info!(path = %path.display(), recovery = ?db.recovery().source, "opened");
+        let databases = Databases::open(db, settings.databases)?;
+        if let Some(file) = &settings.load {
+            let count = load::load(&databases, file, now_millis())?;
+            tracing::info!(count, file = %file.display(), "loaded");
+        }
+        let polls = (0..settings.worker_count()).map(|_| Poll::new()).collect::<Result<Vec<_>, _>>()?;
+        let mailboxes = polls.iter().map(|poll| Ok(Mailbox::new(waker(poll, MAIL)?))).collect::<anyhow::Result<_>>()?;
+        let poll = Poll::new()?;
+        let acceptor = Acceptor::new(&settings, listener, poll)?;
+        let wake = waker(&acceptor.poll, STOP)?;
+        let shared = Arc::new(Shared::new(settings, databases, mailboxes, wake, address.port()));
+        let mut workers = Vec::new();
+        for (number, poll) in polls.into_iter().enumerate() {
+            let worker = Worker::new(number, shared.clone(), poll);
+            let thread = std::thread::Builder::new().name(format!("worker-{number}"));
+            workers.push(thread.spawn(move || worker.run())?);
+        }
+        let (stop_sweep, stopped) = mpsc::channel();
+        let sweeping = shared.clone();
+        let sweeper = std::thread::Builder::new().name("sweep".into()).spawn(move || sweep(&sweeping, &stopped))?;
+        let served = shared.clone();
+        let thread = std::thread::Builder::new().name("accept".into()).spawn(move || {
+            let accepted = acceptor.run(&served);
+            served.stop();
+            for worker in workers {
+                worker.join().map_err(|_| anyhow::anyhow!("a worker has panicked"))??;
+            }
+            drop(stop_sweep);
+            sweeper.join().map_err(|_| anyhow::anyhow!("the sweep has panicked"))?;
+            let db = served.databases().holm().clone();
+            db.sync()?;
+            db.close()?;
+            tracing::info!("closed");
+            accepted
+        })?;
+        tracing::info!(%address, "listening");
+        Ok(Server { address, shared, thread })
+    }
+
+    /// Returns the address that the server listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns something that stops the server, from any thread.
+    pub fn stopper(&self) -> impl Fn() + Send + Sync + use<> {
+        let shared = self.shared.clone();
+        move || shared.stop()
+    }
+
+    /// Lets the server finish: it takes no new connections, sends the replies to what it has read, syncs and closes.
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+
+    /// Waits until the server has stopped.
+    ///
+    /// # Errors
+    /// Something has failed that could not be told to a client.
+    pub fn join(self) -> anyhow::Result<()> {
+        drop(self.shared);
+        self.thread.join().map_err(|_| anyhow::anyhow!("the accepting thread has panicked"))?
+    }
+}
+
+/// Removes what has expired, until the server stops.
+fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
+    let mut pause = SWEEP_PAUSE;
+    while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
+        let at = At { database: 0, now: now_millis(), seed: 0, cursors: &shared.cursors };
+        pause = match shared.databases().sweep(at) {
+            Ok(swept) => {
+                shared.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
+                if swept.more { Duration::ZERO } else { SWEEP_PAUSE }
+            }
+            Err(refusal) => {
+                tracing::warn!(error = %refusal.into_text(), "a sweep has failed");
+                Duration::from_secs(1)
+            }
+        };
+    }
+}
+
+/// Accepts connections and gives them to the workers in turn.
+struct Acceptor {
+    poll: Poll,
+    tcp: TcpListener,
+    unix: Option<UnixListener>,
+    next: u64,
+}
+
+impl Acceptor {
+    fn new(settings: &Settings, mut tcp: TcpListener, poll: Poll) -> anyhow::Result<Self> {
+        poll.registry().register(&mut tcp, TCP, Interest::READABLE)?;
+        let mut unix = None;
+        if let Some(path) = &settings.unix_socket {
+            // A socket that a server has left behind; nobody listens on it.
+            if std::os::unix::net::UnixStream::connect(path).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
+                std::fs::remove_file(path).with_context(|| format!("removing {}", path.display()))?;
+            }
+            let mut listener = UnixListener::bind(path).with_context(|| format!("listening on {}", path.display()))?;
+            poll.registry().register(&mut listener, UNIX, Interest::READABLE)?;
+            unix = Some(listener);
+        }
+        Ok(Acceptor { poll, tcp, unix, next: 1 })
+    }
+
+    fn run(mut self, shared: &Shared) -> anyhow::Result<()> {
+        let mut events = Events::with_capacity(16);
+        while !shared.is_stopping() {
+            match self.poll.poll(&mut events, None) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => other?,
+            }
+            self.accept_all(shared);
+        }
+        if let Some(path) = &shared.settings.unix_socket {
+            // The next server removes it, too.
+            let _ = std::fs::remove_file(path);
+        }
+        Ok(())
+    }
+
+    fn accept_all(&mut self, shared: &Shared) {
+        while !shared.is_stopping() {
+            let accepted = match self.tcp.accept() {
+                Ok((stream, address)) => {
+                    // Replies are sent whole, so nothing is gained by delaying them.
+                    let _ = stream.set_nodelay(true);
+                    Ok((Stream::Tcp(stream), address.to_string()))
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    match self.unix.as_ref().map(UnixListener::accept) {
+                        None => return,
+                        Some(Ok((stream, _))) => Ok((Stream::Unix(stream), "unix:0".to_owned())),
+                        Some(Err(error)) => Err(error),
+                    }
+                }
+                Err(error) => Err(error),
+            };
+            match accepted {
+                Ok((stream, address)) => self.welcome(shared, stream, address),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a connection cannot be accepted");
+                    // Mostly too many open files: without a pause this would go round and round.
+                    std::thread::sleep(Duration::from_millis(10));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn welcome(&mut self, shared: &Shared, mut stream: Stream, address: String) {
+        if shared.clients.count() >= shared.max_clients.load(Ordering::Relaxed) {
+            shared.statistics.rejected_connections.fetch_add(1, Ordering::Relaxed);
+            // One small write, which a new socket takes.
+            let _ = stream.write(b"-ERR max number of clients reached\r\n");
+            return;
+        }
+        shared.statistics.connections.fetch_add(1, Ordering::Relaxed);
+        let id = self.next;
+        self.next += 1;
+        let worker = (id % shared.mailboxes.len() as u64) as usize;
+        shared.mailboxes[worker].send(Mail::Connection { id, stream, address });
+    }
+}

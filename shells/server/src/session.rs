@@ -1,0 +1,365 @@
+//! A client's session: what it has said so far, and how its commands are carried out.
+
+use crate::clients::Client;
+use crate::commands::OwnFunction;
+use crate::mail::ConnectionPlace;
+use crate::settings::Acknowledge;
+use crate::shared::{Shared, now_millis};
+use crate::statistics::Costs;
+use crate::topics::TopicKind;
+use holm::{Snapshot, Transaction};
+use holm_commands::{
+    ALONE, Arguments, At, Command, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal, Reply, RequestLimits,
+    Signal, UNQUEUED, UNSUPPORTED, WRITE,
+};
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A command, of either table.
+#[derive(Clone, Copy)]
+pub(crate) enum Found {
+    /// About keys.
+    Data(&'static Command<Function>),
+    /// About the connection or the server.
+    Own(&'static Command<OwnFunction>),
+}
+
+impl Found {
+    pub(crate) fn about(self) -> Command<()> {
+        match self {
+            Found::Data(command) => command.about(),
+            Found::Own(command) => command.about(),
+        }
+    }
+}
+
+/// The commands between MULTI and EXEC.
+#[derive(Default)]
+pub(crate) struct Queue {
+    pub(crate) commands: Vec<(Found, OwnedArguments)>,
+    /// A command was refused, so EXEC will be.
+    pub(crate) broken: bool,
+    pub(crate) bytes: usize,
+}
+
+/// The keys that a client watches.
+pub(crate) struct Watched {
+    pub(crate) transaction: Transaction,
+    /// Each key, and whether it was present.
+    pub(crate) keys: Vec<(Signal, bool)>,
+}
+
+/// A command that waits for elements.
+pub(crate) struct Blocked {
+    command: &'static Command<Function>,
+    arguments: OwnedArguments,
+    keys: Vec<Signal>,
+    pub(crate) deadline: Option<Instant>,
+}
+
+/// Which replies a client wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ReplyMode {
+    #[default]
+    On,
+    Off,
+    /// The reply to this command is left out.
+    Skip,
+    /// The reply to the next command is left out.
+    SkipNext,
+}
+
+/// A client's session.
+pub(crate) struct Session {
+    pub(crate) place: ConnectionPlace,
+    pub(crate) client: Arc<Client>,
+    pub(crate) protocol: Protocol,
+    pub(crate) database: u32,
+    pub(crate) is_authenticated: bool,
+    pub(crate) queue: Option<Queue>,
+    pub(crate) watched: Option<Watched>,
+    pub(crate) channels: BTreeSet<Vec<u8>>,
+    pub(crate) patterns: BTreeSet<Vec<u8>>,
+    pub(crate) blocked: Option<Blocked>,
+    pub(crate) reply_mode: ReplyMode,
+    /// What the client wants beyond the server's setting.
+    pub(crate) acknowledge: Option<Acknowledge>,
+    /// Where the client reads, if not at the present.
+    pub(crate) snapshot: Option<Snapshot>,
+    /// The replies of this wake-up wait for a sync.
+    pub(crate) wants_sync: bool,
+    /// The connection ends once its replies are sent.
+    pub(crate) is_closing: bool,
+    pub(crate) last_command: &'static str,
+    now: u64,
+    seed: u64,
+}
+
+const BEFORE_AUTH: Refusal = Refusal::text("NOAUTH Authentication required.");
+
+/// The most bytes of commands within MULTI.
+const MOST_QUEUED: usize = 256 << 20;
+
+impl Session {
+    pub(crate) fn new(place: ConnectionPlace, client: Arc<Client>, needs_password: bool) -> Self {
+        Session {
+            place,
+            client,
+            protocol: Protocol::Resp2,
+            database: 0,
+            is_authenticated: !needs_password,
+            queue: None,
+            watched: None,
+            channels: BTreeSet::new(),
+            patterns: BTreeSet::new(),
+            blocked: None,
+            reply_mode: ReplyMode::On,
+            acknowledge: None,
+            snapshot: None,
+            wants_sync: false,
+            is_closing: false,
+            last_command: "",
+            now: 0,
+            seed: RandomState::new().hash_one(place.id),
+        }
+    }
+
+    /// Returns what the client may send.
+    pub(crate) fn limits(&self, shared: &Shared) -> RequestLimits {
+        if self.is_authenticated {
+            RequestLimits { argument: shared.settings.max_request, ..RequestLimits::default() }
+        } else {
+            RequestLimits::UNAUTHENTICATED
+        }
+    }
+
+    /// Returns when and where the next command runs.
+    pub(crate) fn at<'s>(&mut self, shared: &'s Shared) -> At<'s> {
+        // The clock of the system may go back.
+        self.now = now_millis().max(self.now);
+        self.seed = self.seed.wrapping_add(1);
+        At { database: self.database, now: self.now, seed: self.seed, cursors: &shared.cursors }
+    }
+
+    /// Carries out a command and appends its reply.
+    pub(crate) fn execute(&mut self, shared: &Shared, arguments: &Arguments<'_>, costs: &mut Costs, out: &mut Vec<u8>) {
+        let started = Instant::now();
+        let reply = self.reply_to(shared, arguments).unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
+        let nanos = started.elapsed().as_nanos() as u64;
+        let cost = costs.entry(self.last_command).or_default();
+        cost.calls += 1;
+        cost.nanos += nanos;
+        cost.failed += u64::from(reply.is_error());
+        let slower_than = shared.slower_than.load(Ordering::Relaxed);
+        if slower_than >= 0 && nanos / 1_000 >= slower_than as u64 && self.blocked.is_none() {
+            let name = self.client.details().name.clone();
+            shared.slow_log.add(arguments, nanos / 1_000, &self.client.address, &name);
+        }
+        self.answer(&reply, out);
+    }
+
+    /// Appends a reply, if the client wants it.
+    pub(crate) fn answer(&mut self, reply: &Reply, out: &mut Vec<u8>) {
+        if self.blocked.is_some() {
+            return;
+        }
+        let is_wanted = self.reply_mode == ReplyMode::On;
+        self.reply_mode = match self.reply_mode {
+            ReplyMode::Skip => ReplyMode::On,
+            ReplyMode::SkipNext => ReplyMode::Skip,
+            mode => mode,
+        };
+        if is_wanted {
+            reply.encode(self.protocol, out);
+        }
+    }
+
+    fn reply_to(&mut self, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+        let found = match self.find(shared, arguments) {
+            Ok(found) => found,
+            Err(refusal) => {
+                if let Some(queue) = &mut self.queue {
+                    queue.broken = true;
+                }
+                return Err(refusal);
+            }
+        };
+        let about = found.about();
+        self.last_command = about.name;
+        if let Some(queue) = self.queue.as_mut().filter(|_| about.flags & UNQUEUED == 0) {
+            queue.bytes += OwnedArguments::from(*arguments).size();
+            if about.flags & ALONE != 0 || queue.bytes > MOST_QUEUED {
+                queue.broken = true;
+                return Err(Refusal::of(format!("ERR '{}' is not allowed in a transaction", about.name)));
+            }
+            queue.commands.push((found, (*arguments).into()));
+            return Ok(Reply::Status("QUEUED".into()));
+        }
+        match found {
+            Found::Data(command) => self.run_data(shared, command, arguments),
+            Found::Own(command) => (command.run)(self, shared, arguments),
+        }
+    }
+
+    /// Finds a command, and refuses what the client may not do.
+    fn find(&mut self, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Found> {
+        let name = &arguments[0];
+        let data = shared.data.find(name).map(Found::Data);
+        let found = data.or_else(|| shared.own.find(name).map(Found::Own));
+        let Some(found) = found else {
+            self.last_command = "";
+            if !self.is_authenticated {
+                return Err(BEFORE_AUTH);
+            }
+            return Err(unknown(arguments));
+        };
+        let about = found.about();
+        if !about.accepts(arguments.len()) {
+            return Err(Refusal::of(format!("ERR wrong number of arguments for '{}' command", about.name)));
+        }
+        if !self.is_authenticated && about.flags & NO_AUTH == 0 {
+            return Err(BEFORE_AUTH);
+        }
+        if self.protocol == Protocol::Resp2 && self.is_subscribed() && !is_for_subscribers(about.name) {
+            return Err(Refusal::of(format!(
+                "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
+                 this context",
+                about.name
+            )));
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn is_subscribed(&self) -> bool {
+        !self.channels.is_empty() || !self.patterns.is_empty()
+    }
+
+    /// Returns whether replies wait until what they tell is synced.
+    pub(crate) fn is_synced(&self, shared: &Shared) -> bool {
+        self.acknowledge.unwrap_or(shared.settings.acknowledge) == Acknowledge::Synced
+    }
+
+    /// Called before a command that writes.
+    pub(crate) fn before_write(&mut self, shared: &Shared) {
+        if self.is_synced(shared) {
+            self.wants_sync = true;
+        }
+        if shared.settings.acknowledge == Acknowledge::Synced {
+            shared.note_write(self.place.worker);
+        }
+    }
+
+    fn run_data(
+        &mut self,
+        shared: &Shared,
+        command: &'static Command<Function>,
+        arguments: &Arguments<'_>,
+    ) -> Outcome<Reply> {
+        let reply = self.try_data(shared, command, arguments)?;
+        let Reply::Wait(millis) = reply else { return Ok(reply) };
+        let keys = command.keys_of(arguments).into_iter();
+        let keys: Vec<Signal> = keys.map(|key| (self.database, key.to_vec())).collect();
+        shared.waiting.register(&keys, self.place);
+        // Once more, now that a writer would notice: elements may have come meanwhile.
+        match self.try_data(shared, command, arguments) {
+            Ok(Reply::Wait(_)) => {}
+            other => {
+                shared.waiting.forget(&keys, self.place);
+                return other;
+            }
+        }
+        let deadline = (millis > 0).then(|| Instant::now().checked_add(Duration::from_millis(millis))).flatten();
+        self.blocked = Some(Blocked { command, arguments: (*arguments).into(), keys, deadline });
+        self.client.details().is_blocked = true;
+        Ok(reply)
+    }
+
+    fn try_data(&mut self, shared: &Shared, command: &Command<Function>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+        let at = self.at(shared);
+        if let Some(snapshot) = &self.snapshot {
+            return shared.databases().read_at(snapshot, command, arguments, at);
+        }
+        if command.flags & WRITE != 0 {
+            self.before_write(shared);
+        } else if self.acknowledge == Some(Acknowledge::Synced) {
+            self.wants_sync = true;
+        }
+        let (reply, signals) = shared.databases().execute(command, arguments, at)?;
+        shared.waiting.wake(&signals, &shared.mailboxes);
+        Ok(reply)
+    }
+
+    /// Tries the command again that waits for elements. Appends its reply if it has one.
+    pub(crate) fn try_again(&mut self, shared: &Shared, out: &mut Vec<u8>) {
+        let Some(blocked) = self.blocked.take() else { return };
+        match self.try_data(shared, blocked.command, &blocked.arguments.lend()) {
+            Ok(Reply::Wait(_)) => self.blocked = Some(blocked),
+            // The key had elements for a moment, and has a value of another type by now: that is no error of who waits.
+            Err(Refusal::Text(text)) if text.starts_with("WRONGTYPE") => self.blocked = Some(blocked),
+            other => {
+                let reply = other.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
+                self.end_wait(shared, blocked, &reply, out);
+            }
+        }
+    }
+
+    /// Ends a wait without elements.
+    pub(crate) fn give_up(&mut self, shared: &Shared, with_error: bool, out: &mut Vec<u8>) {
+        let Some(blocked) = self.blocked.take() else { return };
+        let error = Reply::error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
+        self.end_wait(shared, blocked, if with_error { &error } else { &Reply::NullArray }, out);
+    }
+
+    fn end_wait(&mut self, shared: &Shared, blocked: Blocked, reply: &Reply, out: &mut Vec<u8>) {
+        shared.waiting.forget(&blocked.keys, self.place);
+        self.client.details().is_blocked = false;
+        self.answer(reply, out);
+    }
+
+    /// Leaves everything that others know of the session.
+    pub(crate) fn leave(&mut self, shared: &Shared) {
+        if let Some(blocked) = self.blocked.take() {
+            shared.waiting.forget(&blocked.keys, self.place);
+        }
+        for (kind, names) in [(TopicKind::Channel, &mut self.channels), (TopicKind::Pattern, &mut self.patterns)] {
+            std::mem::take(names).iter().for_each(|name| shared.topics.unsubscribe(kind, name, self.place));
+        }
+        shared.clients.remove(self.place.id);
+    }
+
+    /// Tells others what has changed about the client, after its commands of one wake-up.
+    pub(crate) fn note_details(&self) {
+        let mut details = self.client.details();
+        details.database = self.database;
+        details.last_command = self.last_command;
+        details.last_used = Some(Instant::now());
+        details.is_new_protocol = self.protocol == Protocol::Resp3;
+        details.channels = self.channels.len();
+        details.patterns = self.patterns.len();
+        details.queued = self.queue.as_ref().map(|queue| queue.commands.len());
+    }
+}
+
+fn is_for_subscribers(name: &str) -> bool {
+    matches!(name, "subscribe" | "unsubscribe" | "psubscribe" | "punsubscribe" | "ping" | "quit" | "reset")
+}
+
+fn unknown(arguments: &Arguments<'_>) -> Refusal {
+    let name = arguments[0].escape_ascii().to_string();
+    let reason = UNSUPPORTED.iter().find(|(unsupported, _)| arguments.is(0, unsupported));
+    if let Some((_, reason)) = reason {
+        return Refusal::of(format!("ERR unknown command '{name}': {reason} in holm-server"));
+    }
+    let mut given = String::new();
+    for word in arguments.from(1) {
+        if given.len() >= 128 {
+            break;
+        }
+        let word = &word[..word.len().min(128 - given.len())];
+        given.push_str(&format!("'{}' ", word.escape_ascii()));
+    }
+    Refusal::of(format!("ERR unknown command '{}', with args beginning with: {given}", &name[..name.len().min(128)]))
+}

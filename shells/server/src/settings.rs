@@ -1,0 +1,143 @@
+//! Settings: the command line, and a file of the same options.
+
+use anyhow::{Context, bail};
+use clap::{Parser, ValueEnum};
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// What a reply to a write means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Acknowledge {
+    /// The write survives the death of the process; a power cut takes the last few milliseconds.
+    Applied,
+    /// The write survives a power cut.
+    Synced,
+    /// As applied, and a power cut may take more: nothing is synced before it must be.
+    None,
+}
+
+impl Acknowledge {
+    /// Returns the name that the option has.
+    pub fn name(self) -> &'static str {
+        match self {
+            Acknowledge::Applied => "applied",
+            Acknowledge::Synced => "synced",
+            Acknowledge::None => "none",
+        }
+    }
+}
+
+/// Serves a database of Holm to clients of the Redis protocol.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "holm-server", version, args_override_self = true)]
+pub struct Settings {
+    /// The folder of the database, created if it is absent
+    pub path: PathBuf,
+    /// The address to listen on; port 0 takes any free port
+    #[arg(long, default_value = "127.0.0.1:6379", value_name = "ADDRESS")]
+    pub listen: SocketAddr,
+    /// A Unix socket to listen on as well
+    #[arg(long, value_name = "PATH")]
+    pub unix_socket: Option<PathBuf>,
+    /// The number of threads that serve clients; by default the number of processors less one, at least one
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+    /// What a reply to a write means
+    #[arg(long, value_enum, default_value = "applied")]
+    pub acknowledge: Acknowledge,
+    /// The number of databases that SELECT knows
+    #[arg(long, default_value_t = 16, value_name = "N")]
+    pub databases: u32,
+    /// The password that clients must give; without one, only loopback addresses are listened on
+    #[arg(long, value_name = "PASSWORD", env = "HOLM_SERVER_PASSWORD", hide_env_values = true)]
+    pub requirepass: Option<String>,
+    /// The most clients at one time
+    #[arg(long, default_value_t = 10_000, value_name = "N")]
+    pub maxclients: usize,
+    /// The most bytes of one argument of a command
+    #[arg(long, default_value_t = 512 << 20, value_name = "BYTES")]
+    pub max_request: usize,
+    /// The most bytes of replies that wait for one client; beyond it, the client is disconnected
+    #[arg(long, default_value_t = 256 << 20, value_name = "BYTES")]
+    pub max_output: usize,
+    /// Commands that take longer are kept for SLOWLOG; negative for none
+    #[arg(long, default_value_t = 10_000, value_name = "MICROSECONDS", allow_negative_numbers = true)]
+    pub slowlog_log_slower_than: i64,
+    /// The most slow commands that are kept
+    #[arg(long, default_value_t = 128, value_name = "N")]
+    pub slowlog_max_len: usize,
+    /// A file of keys and values, separated by tabs, to store in database 0 before clients are served
+    #[arg(long, value_name = "FILE")]
+    pub load: Option<PathBuf>,
+    /// A file with one option in each line, without the dashes; the command line has precedence
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Check the settings, and serve nobody
+    #[arg(long)]
+    pub check_config: bool,
+}
+
+impl Settings {
+    /// Reads settings from a command line whose first word is the program's name. Options of the file that it names
+    /// come before its own.
+    ///
+    /// # Errors
+    /// What is wrong with the command line or the file.
+    pub fn read(words: impl IntoIterator<Item = impl Into<OsString>>) -> anyhow::Result<Self> {
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
+        let settings = Settings::try_parse_from(&words)?;
+        let settings = match &settings.config {
+            None => settings,
+            Some(path) => {
+                let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+                let options = text.lines().filter_map(option_of_line);
+                let (program, rest) = words.split_at(words.len().min(1));
+                Settings::try_parse_from(program.iter().cloned().chain(options).chain(rest.iter().cloned()))?
+            }
+        };
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// Returns settings for a folder, with a free port of the loopback address: for tests.
+    ///
+    /// # Errors
+    /// As [`Settings::read`].
+    pub fn for_folder(path: &std::path::Path, options: &[&str]) -> anyhow::Result<Self> {
+        let words = ["holm-server", "--listen", "127.0.0.1:0"].map(OsString::from);
+        let options = options.iter().map(OsString::from);
+        Settings::read(words.into_iter().chain([path.as_os_str().to_owned()]).chain(options))
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        if !self.listen.ip().is_loopback() && self.requirepass.as_deref().is_none_or(str::is_empty) {
+            bail!(
+                "refusing to listen on {} without a password: set --requirepass, or listen on 127.0.0.1",
+                self.listen
+            );
+        }
+        if self.workers == Some(0) || self.databases == 0 || self.databases > 1_024 || self.maxclients == 0 {
+            bail!("--workers and --maxclients are at least 1, --databases between 1 and 1024");
+        }
+        Ok(())
+    }
+
+    /// Returns the number of worker threads.
+    pub fn worker_count(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.workers.unwrap_or_else(|| processors().saturating_sub(1).max(1))
+    }
+}
+
+/// Turns `name value` into `--name=value`. Empty lines and comments are none.
+fn option_of_line(line: &str) -> Option<OsString> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return None;
+    }
+    Some(match line.split_once(char::is_whitespace) {
+        Some((name, value)) => format!("--{name}={}", value.trim().trim_matches('"')).into(),
+        None => format!("--{line}").into(),
+    })
+}

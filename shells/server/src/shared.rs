@@ -1,0 +1,138 @@
+//! What all threads of a server share.
+
+use crate::clients::Clients;
+use crate::commands::OWN;
+use crate::mail::{ConnectionPlace, Mailbox};
+use crate::settings::{Acknowledge, Settings};
+use crate::slow_log::SlowLog;
+use crate::statistics::Statistics;
+use crate::topics::Topics;
+use crate::waiting::Waiting;
+use holm_commands::{CommandIndex, Cursors, Databases, Function, TABLE};
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// What connections need of the server.
+pub(crate) struct Shared {
+    pub(crate) settings: Settings,
+    /// Written by what replaces whole databases: FLUSHDB, FLUSHALL, SWAPDB.
+    databases: RwLock<Databases>,
+    pub(crate) cursors: Cursors,
+    pub(crate) data: CommandIndex<Function>,
+    pub(crate) own: CommandIndex<crate::commands::OwnFunction>,
+    pub(crate) clients: Clients,
+    pub(crate) mailboxes: Vec<Mailbox>,
+    pub(crate) waiting: Waiting,
+    pub(crate) topics: Topics,
+    pub(crate) statistics: Statistics,
+    pub(crate) slow_log: SlowLog,
+    pub(crate) stopping: AtomicBool,
+    /// Wakes the thread that accepts connections.
+    pub(crate) acceptor: mio::Waker,
+    pub(crate) started: Instant,
+    pub(crate) run_id: String,
+    pub(crate) port: u16,
+    /// By worker: it has written, and has not synced since. Only where replies wait for syncs.
+    unsynced: Vec<AtomicBool>,
+    pub(crate) max_clients: AtomicUsize,
+    pub(crate) max_output: AtomicUsize,
+    pub(crate) password: RwLock<Option<String>>,
+    pub(crate) slower_than: AtomicI64,
+    /// Parameters of CONFIG that are kept and have no effect.
+    pub(crate) parameters: Mutex<BTreeMap<String, String>>,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        settings: Settings,
+        databases: Databases,
+        mailboxes: Vec<Mailbox>,
+        acceptor: mio::Waker,
+        port: u16,
+    ) -> Self {
+        let random = || RandomState::new().hash_one(std::process::id());
+        Shared {
+            cursors: Cursors::default(),
+            data: CommandIndex::new(TABLE),
+            own: CommandIndex::new(OWN),
+            clients: Clients::default(),
+            waiting: Waiting::default(),
+            topics: Topics::default(),
+            statistics: Statistics::default(),
+            slow_log: SlowLog::new(settings.slowlog_max_len),
+            stopping: AtomicBool::new(false),
+            started: Instant::now(),
+            run_id: format!("{:016x}{:016x}{:08x}", random(), random(), std::process::id()),
+            unsynced: mailboxes.iter().map(|_| AtomicBool::new(false)).collect(),
+            max_clients: AtomicUsize::new(settings.maxclients),
+            max_output: AtomicUsize::new(settings.max_output),
+            password: RwLock::new(settings.requirepass.clone().filter(|password| !password.is_empty())),
+            slower_than: AtomicI64::new(settings.slowlog_log_slower_than),
+            parameters: Mutex::default(),
+            databases: RwLock::new(databases),
+            settings,
+            mailboxes,
+            acceptor,
+            port,
+        }
+    }
+
+    pub(crate) fn databases(&self) -> RwLockReadGuard<'_, Databases> {
+        self.databases.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no command runs, and keeps commands waiting.
+    pub(crate) fn databases_alone(&self) -> RwLockWriteGuard<'_, Databases> {
+        self.databases.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the password that clients must give.
+    pub(crate) fn password(&self) -> Option<String> {
+        self.password.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes, before the first write of a worker since its last sync, that replies must wait for a sync.
+    pub(crate) fn note_write(&self, worker: usize) {
+        self.unsynced[worker].store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether something that a worker has read may not be synced yet. A writer sets its flag before it writes
+    /// and clears it after the sync, so who has seen the write sees the flag.
+    pub(crate) fn may_have_read_unsynced(&self) -> bool {
+        self.settings.acknowledge == Acknowledge::Synced
+            && self.unsynced.iter().any(|unsynced| unsynced.load(Ordering::SeqCst))
+    }
+
+    /// Makes everything durable that was written before the call.
+    pub(crate) fn sync(&self, worker: usize) -> holm::Result<()> {
+        self.databases().holm().sync()?;
+        self.unsynced[worker].store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+
+    /// Lets all threads finish.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        if let Err(error) = self.acceptor.wake() {
+            tracing::error!(%error, "the accepting thread cannot be woken");
+        }
+        self.mailboxes.iter().for_each(Mailbox::wake);
+    }
+
+    /// Sends mail to the worker of a connection.
+    pub(crate) fn mailbox(&self, place: ConnectionPlace) -> &Mailbox {
+        &self.mailboxes[place.worker]
+    }
+}
+
+/// Returns the time of the day in milliseconds.
+pub(crate) fn now_millis() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

@@ -1,0 +1,96 @@
+//! The commands that took longest.
+
+use holm_commands::{Arguments, Reply};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The most arguments, and the most bytes of each, that are kept.
+const MOST_ARGUMENTS: usize = 32;
+const MOST_BYTES: usize = 128;
+
+struct SlowCommand {
+    id: u64,
+    seconds: u64,
+    micros: u64,
+    arguments: Vec<Vec<u8>>,
+    address: String,
+    name: Vec<u8>,
+}
+
+struct Kept {
+    commands: VecDeque<SlowCommand>,
+    next: u64,
+    most: usize,
+}
+
+/// Slow commands, the latest first.
+pub(crate) struct SlowLog(Mutex<Kept>);
+
+impl SlowLog {
+    pub(crate) fn new(most: usize) -> Self {
+        SlowLog(Mutex::new(Kept { commands: VecDeque::new(), next: 0, most }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_most(&self, most: usize) {
+        let mut kept = self.lock();
+        kept.most = most;
+        kept.commands.truncate(most);
+    }
+
+    pub(crate) fn most(&self) -> usize {
+        self.lock().most
+    }
+
+    /// Keeps a command. Passwords are left out.
+    pub(crate) fn add(&self, arguments: &Arguments<'_>, micros: u64, address: &str, name: &[u8]) {
+        if arguments.is(0, "auth") || arguments.is(0, "hello") || arguments.is(0, "config") {
+            return;
+        }
+        let shorten = |word: &[u8]| match word.len().checked_sub(MOST_BYTES) {
+            None | Some(0) => word.to_vec(),
+            Some(more) => [&word[..MOST_BYTES], format!("... ({more} more bytes)").as_bytes()].concat(),
+        };
+        let mut words: Vec<_> = arguments.from(0).take(MOST_ARGUMENTS).map(shorten).collect();
+        if arguments.len() > MOST_ARGUMENTS {
+            let more = arguments.len() - MOST_ARGUMENTS + 1;
+            words[MOST_ARGUMENTS - 1] = format!("... ({more} more arguments)").into_bytes();
+        }
+        let mut kept = self.lock();
+        let id = kept.next;
+        kept.next += 1;
+        let seconds = crate::shared::now_millis() / 1_000;
+        tracing::debug!(id, micros, "slow command");
+        let (address, name) = (address.to_owned(), name.to_vec());
+        kept.commands.push_front(SlowCommand { id, seconds, micros, arguments: words, address, name });
+        let most = kept.most;
+        kept.commands.truncate(most);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().commands.len()
+    }
+
+    pub(crate) fn clear(&self) {
+        self.lock().commands.clear();
+    }
+
+    /// Returns the latest commands.
+    pub(crate) fn latest(&self, count: usize) -> Reply {
+        let kept = self.lock();
+        let line = |command: &SlowCommand| {
+            Reply::Array(vec![
+                Reply::Integer(command.id as i64),
+                Reply::Integer(command.seconds as i64),
+                Reply::Integer(command.micros as i64),
+                Reply::bulks(command.arguments.iter().cloned()),
+                Reply::bulk(command.address.as_bytes()),
+                Reply::bulk(command.name.clone()),
+            ])
+        };
+        Reply::Array(kept.commands.iter().take(count).map(line).collect())
+    }
+}

@@ -1,0 +1,250 @@
+//! A worker: a thread with a loop of events over its own connections.
+//!
+//! A wake-up is the unit of everything. The worker reads each connection that has something to read, carries out its
+//! whole commands and appends the replies. If a reply must be durable, one sync serves all connections of the wake-up.
+//! Only then are replies sent, with one write for each connection.
+
+use crate::clients::Client;
+use crate::connection::Connection;
+use crate::mail::{ConnectionPlace, Mail};
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::statistics::Costs;
+use crate::stream::Stream;
+use mio::event::Event;
+use mio::{Events, Interest, Poll, Token};
+use std::collections::{BTreeSet, HashMap};
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// The token of the mailbox. Connections have their ids, which begin at 1.
+pub(crate) const MAIL: Token = Token(0);
+
+/// The bytes that one read takes.
+const SCRATCH: usize = 64 << 10;
+
+/// How long a worker that stops waits for clients to take their replies.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+pub(crate) struct Worker {
+    number: usize,
+    shared: Arc<Shared>,
+    poll: Poll,
+    connections: HashMap<u64, Connection>,
+    /// Connections with something to do, in the order in which they had it: each is marked as queued.
+    ready: Vec<u64>,
+    /// Connections with something to send, or to end: each is marked as touched.
+    touched: Vec<u64>,
+    /// When waits end.
+    deadlines: BTreeSet<(Instant, u64)>,
+    scratch: Vec<u8>,
+    costs: Costs,
+}
+
+impl Worker {
+    pub(crate) fn new(number: usize, shared: Arc<Shared>, poll: Poll) -> Self {
+        Worker {
+            number,
+            shared,
+            poll,
+            connections: HashMap::new(),
+            ready: Vec::new(),
+            touched: Vec::new(),
+            deadlines: BTreeSet::new(),
+            scratch: vec![0; SCRATCH],
+            costs: Costs::new(),
+        }
+    }
+
+    /// Serves until the server stops.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(1_024);
+        let mut until = None;
+        loop {
+            self.wait(&mut events)?;
+            for event in &events {
+                if event.token() != MAIL {
+                    self.note_event(event);
+                }
+            }
+            self.read_mail();
+            self.end_waits();
+            self.serve_ready();
+            self.sync_if_needed();
+            self.send();
+            if self.shared.is_stopping() {
+                let until = *until.get_or_insert_with(|| Instant::now() + FAREWELL);
+                self.connections.values_mut().for_each(|connection| connection.session.is_closing = true);
+                self.touched = self.connections.keys().copied().collect();
+                self.send();
+                if self.connections.is_empty() || Instant::now() >= until {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Waits for events, or for the end of the first wait of a connection.
+    fn wait(&mut self, events: &mut Events) -> io::Result<()> {
+        let now = Instant::now();
+        let next = self.deadlines.first().map(|(deadline, _)| deadline.saturating_duration_since(now));
+        let timeout = if self.shared.is_stopping() {
+            Some(Duration::from_millis(10))
+        } else if self.ready.is_empty() {
+            // A millisecond more, because the system rounds down.
+            next.map(|next| next + Duration::from_millis(1))
+        } else {
+            Some(Duration::ZERO)
+        };
+        match self.poll.poll(events, timeout) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
+            other => other,
+        }
+    }
+
+    fn note_event(&mut self, event: &Event) {
+        let id = event.token().0 as u64;
+        self.with(id, |connection| {
+            connection.is_readable |= event.is_readable() || event.is_error();
+            if event.is_read_closed() {
+                connection.note_end();
+            }
+        });
+        self.make_ready(id);
+    }
+
+    fn read_mail(&mut self) {
+        let shared = self.shared.clone();
+        for mail in shared.mailboxes[self.number].take() {
+            match mail {
+                Mail::Connection { id, stream, address } => self.welcome(id, stream, address),
+                Mail::Message { to, message } => self.with(to, |connection| connection.deliver(&message)),
+                Mail::TryAgain { id } => {
+                    self.with(id, |connection| connection.try_again(&shared));
+                    self.make_ready(id);
+                }
+                Mail::Unblock { id, with_error } => {
+                    self.with(id, |connection| connection.give_up(&shared, with_error));
+                    self.make_ready(id);
+                }
+                Mail::Close { id } => self.with(id, |connection| connection.is_dead = true),
+            }
+        }
+    }
+
+    fn with(&mut self, id: u64, act: impl FnOnce(&mut Connection)) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            act(connection);
+            if !std::mem::replace(&mut connection.is_touched, true) {
+                self.touched.push(id);
+            }
+        }
+    }
+
+    fn make_ready(&mut self, id: u64) {
+        if let Some(connection) = self.connections.get_mut(&id)
+            && !std::mem::replace(&mut connection.is_queued, true)
+        {
+            self.ready.push(id);
+        }
+    }
+
+    fn welcome(&mut self, id: u64, mut stream: Stream, address: String) {
+        let interests = Interest::READABLE | Interest::WRITABLE;
+        if let Err(error) = self.poll.registry().register(&mut stream, Token(id as usize), interests) {
+            tracing::warn!(%error, "a connection cannot be watched");
+            self.shared.clients.remove(id);
+            return;
+        }
+        let place = ConnectionPlace { worker: self.number, id };
+        let client = Arc::new(Client::new(place, address));
+        self.shared.clients.add(client.clone());
+        let session = Session::new(place, client, self.shared.password().is_some());
+        self.connections.insert(id, Connection::new(stream, session));
+        self.make_ready(id);
+    }
+
+    /// Ends the waits whose time is over.
+    fn end_waits(&mut self) {
+        let now = Instant::now();
+        while let Some((deadline, id)) = self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now) {
+            self.deadlines.remove(&(deadline, id));
+            let shared = self.shared.clone();
+            self.with(id, |connection| {
+                let waits_until = connection.session.blocked.as_ref().and_then(|blocked| blocked.deadline);
+                if waits_until == Some(deadline) {
+                    connection.give_up(&shared, false);
+                }
+            });
+            self.make_ready(id);
+        }
+    }
+
+    /// Serves each connection that has something to do, once.
+    fn serve_ready(&mut self) {
+        for id in std::mem::take(&mut self.ready) {
+            let Some(connection) = self.connections.get_mut(&id) else { continue };
+            connection.is_queued = false;
+            if connection.is_ready() {
+                connection.serve(&self.shared, &mut self.scratch, &mut self.costs);
+            }
+            if let Some(deadline) = connection.session.blocked.as_ref().and_then(|blocked| blocked.deadline) {
+                self.deadlines.insert((deadline, id));
+            }
+            let is_ready = connection.is_ready();
+            self.with(id, |_| {});
+            if is_ready {
+                self.make_ready(id);
+            }
+        }
+        self.shared.statistics.add_costs(&mut self.costs);
+    }
+
+    /// Makes durable what replies of this wake-up promise, once for all connections.
+    fn sync_if_needed(&mut self) {
+        let mut wanted = false;
+        for id in &self.touched {
+            if let Some(connection) = self.connections.get_mut(id) {
+                wanted |= std::mem::take(&mut connection.session.wants_sync);
+            }
+        }
+        if !wanted && (self.touched.is_empty() || !self.shared.may_have_read_unsynced()) {
+            return;
+        }
+        self.shared.statistics.syncs.fetch_add(1, Ordering::Relaxed);
+        if let Err(error) = self.shared.sync(self.number) {
+            tracing::error!(%error, "a sync has failed: clients are disconnected without their replies");
+            let text = format!("MISCONF the sync has failed, and what was written may be lost: {error}");
+            for id in &self.touched {
+                if let Some(connection) = self.connections.get_mut(id) {
+                    connection.fail(&text);
+                }
+            }
+        }
+    }
+
+    /// Sends the replies of this wake-up, and ends connections that are over.
+    fn send(&mut self) {
+        for id in std::mem::take(&mut self.touched) {
+            let Some(connection) = self.connections.get_mut(&id) else { continue };
+            connection.is_touched = false;
+            connection.flush(&self.shared);
+            connection.session.note_details();
+            if connection.is_dead {
+                self.end(id);
+            } else if connection.is_ready() {
+                self.make_ready(id);
+            }
+        }
+    }
+
+    fn end(&mut self, id: u64) {
+        let Some(mut connection) = self.connections.remove(&id) else { return };
+        connection.session.leave(&self.shared);
+        // The last replies of a connection that was closed from here are sent already.
+        let _ = self.poll.registry().deregister(&mut connection.stream);
+        self.deadlines.retain(|(_, other)| *other != id);
+    }
+}

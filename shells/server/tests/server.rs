@@ -1,0 +1,20 @@
+//! The server through real sockets: one program, one server for each test, on a free port and in a folder of its own.
+
+#[path = "server/client.rs"]
+mod client;
+#[path = "server/clients.rs"]
+mod clients;
+#[path = "server/commands.rs"]
+mod commands;
+#[path = "server/durability.rs"]
+mod durability;
+#[path = "server/hostile.rs"]
+mod hostile;
+#[path = "server/pages.rs"]
+mod pages;
+#[path = "server/protocol.rs"]
+mod protocol;
+#[path = "server/transactions.rs"]
+mod transactions;
+#[path = "server/waiting.rs"]
+mod waiting;

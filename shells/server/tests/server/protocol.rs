@@ -1,0 +1,120 @@
+//! Bytes on the wire: both versions, typed lines, pipelines, limits, passwords.
+
+use crate::client::{Client, Served, encode};
+
+#[test]
+fn typed_lines_pipelines_and_large_values_arrive_whole() {
+    let served = Served::new(&[]);
+    let mut client = served.client();
+    client.send_bytes(b"PING\r\nset 'a key' \"a\\x00\\n\"\r\n\r\nget 'a key'\r\n");
+    assert_eq!(["PONG", "OK", "a\\x00\\n"], [client.receive(), client.receive(), client.receive()].map(String::leak));
+    let large = vec![b'x'; 3 << 20];
+    client.send_words(&[b"set", b"large", &large]);
+    assert_eq!(client.receive(), "OK");
+    assert_eq!(client.ask("strlen large"), (3 << 20).to_string());
+    assert_eq!(client.ask("get large").len(), 3 << 20);
+    let mut many = Vec::new();
+    (0..10_000).for_each(|number: u32| many.extend(encode(&[b"incrby", b"sum", number.to_string().as_bytes()])));
+    client.send_bytes(&many);
+    let last = (0..10_000).map(|_| client.receive()).last().unwrap();
+    assert_eq!(last, (0..10_000).sum::<u64>().to_string());
+}
+
+#[test]
+fn a_command_that_arrives_byte_by_byte_is_one_command() {
+    let served = Served::new(&[]);
+    let mut client = served.client();
+    for byte in encode(&[b"echo", b"slow"]) {
+        client.send_bytes(&[byte]);
+    }
+    assert_eq!(client.receive(), "slow");
+}
+
+#[test]
+fn the_newer_protocol_has_maps_sets_floats_and_nothing() {
+    let served = Served::new(&[]);
+    let mut client = served.client();
+    assert!(client.ask("hello 3").starts_with("{server redis version "));
+    client.script(&[
+        ("hset h a 1", "1"),
+        ("hgetall h", "{a 1}"),
+        ("sadd s m", "1"),
+        ("smembers s", "~[m]"),
+        ("zadd z 1.5 m", "1"),
+        ("zscore z m", "1.5"),
+        ("zrange z 0 -1 withscores", "[[m 1.5]]"),
+        ("get absent", "nil"),
+        ("hello 4", "-NOPROTO unsupported protocol version"),
+    ]);
+    assert!(client.ask("hello 2").starts_with("[server redis"));
+    client.script(&[("hgetall h", "[a 1]"), ("zrange z 0 -1 withscores", "[m 1.5]")]);
+}
+
+#[test]
+fn what_is_no_request_ends_the_connection_with_an_error() {
+    let served = Served::new(&["--max-request", "1000"]);
+    let cases: &[(&[u8], &str)] = &[
+        (b"*1\r\n+PING\r\n", "expected '$', got '+'"),
+        (b"*1\r\n$1001\r\n", "invalid bulk length"),
+        (b"*1\r\n$-5\r\n", "invalid bulk length"),
+        (b"*99999999\r\n", "invalid multibulk length"),
+        (b"set 'a\r\n", "unbalanced quotes in request"),
+    ];
+    for (bytes, text) in cases {
+        let mut client = served.client();
+        client.send_bytes(bytes);
+        assert_eq!(client.receive(), format!("-ERR Protocol error: {text}"));
+        assert_eq!(client.receive(), "closed");
+    }
+    assert_eq!(served.client().ask("ping"), "PONG");
+}
+
+#[test]
+fn a_password_is_needed_where_one_is_set() {
+    let served = Served::new(&["--requirepass", "coral"]);
+    let mut client = served.client();
+    client.script(&[
+        ("get a", "-NOAUTH Authentication required."),
+        ("auth sand", "-WRONGPASS invalid username-password pair or user is disabled."),
+        ("auth default coral", "OK"),
+        ("set a 1", "OK"),
+        ("reset", "RESET"),
+        ("get a", "-NOAUTH Authentication required."),
+    ]);
+    let mut other = served.client();
+    assert!(other.ask("hello 3 auth default coral setname me").starts_with("{server"));
+    assert_eq!(other.ask("client getname"), "me");
+    let mut greedy = served.client();
+    greedy.send_bytes(b"*2\r\n$4\r\nAUTH\r\n$99999\r\n");
+    assert_eq!(greedy.receive(), "-ERR Protocol error: unauthenticated bulk length");
+}
+
+#[test]
+fn an_address_beyond_the_loopback_needs_a_password() {
+    let path = std::path::Path::new("never-made.holm");
+    let refused = holm_server::Settings::for_folder(path, &["--listen", "0.0.0.0:0"]).unwrap_err();
+    assert!(refused.to_string().contains("without a password"), "{refused}");
+    assert!(holm_server::Settings::for_folder(path, &["--listen", "0.0.0.0:0", "--requirepass", "coral"]).is_ok());
+}
+
+#[test]
+fn more_clients_than_allowed_are_refused() {
+    let served = Served::new(&["--maxclients", "1"]);
+    let mut client = served.client();
+    assert_eq!(client.ask("ping"), "PONG");
+    assert_eq!(Client::connect(served.address).receive(), "-ERR max number of clients reached");
+    assert_eq!(client.ask("ping"), "PONG");
+}
+
+#[test]
+fn a_file_of_options_comes_before_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("server.conf");
+    std::fs::write(&file, "# a comment\nworkers 3\n\nacknowledge synced\nrequirepass \"coral\"\n").unwrap();
+    let options = ["--config", file.to_str().unwrap(), "--workers", "2"];
+    let settings = holm_server::Settings::for_folder(folder.path(), &options).unwrap();
+    assert_eq!((settings.workers, settings.acknowledge), (Some(2), holm_server::Acknowledge::Synced));
+    assert_eq!(settings.requirepass.as_deref(), Some("coral"));
+    std::fs::write(&file, "wrokers 3\n").unwrap();
+    assert!(holm_server::Settings::for_folder(folder.path(), &options).is_err());
+}

@@ -1,0 +1,119 @@
+//! MULTI, EXEC and WATCH; snapshots; channels.
+
+use crate::client::Served;
+
+#[test]
+fn queued_commands_take_effect_together() {
+    let served = Served::new(&["--workers", "2"]);
+    let (mut one, mut other) = (served.client(), served.client());
+    one.script(&[
+        ("exec", "-ERR EXEC without MULTI"),
+        ("multi", "OK"),
+        ("multi", "-ERR MULTI calls can not be nested"),
+        ("set a 1", "QUEUED"),
+        ("incr a", "QUEUED"),
+        ("lpush a x", "QUEUED"),
+        ("ping", "QUEUED"),
+    ]);
+    assert_eq!(other.ask("get a"), "nil");
+    assert_eq!(one.ask("exec"), "[OK 2 -WRONGTYPE Operation against a key holding the wrong kind of value PONG]");
+    assert_eq!(other.ask("get a"), "2");
+    one.script(&[
+        ("multi", "OK"),
+        ("nosuch", "-ERR unknown command 'nosuch', with args beginning with: "),
+        ("set a 9", "QUEUED"),
+        ("exec", "-EXECABORT Transaction discarded because of previous errors."),
+        ("get a", "2"),
+        ("multi", "OK"),
+        ("set a 9", "QUEUED"),
+        ("discard", "OK"),
+        ("get a", "2"),
+    ]);
+}
+
+#[test]
+fn a_watched_key_that_changes_fails_the_transaction() {
+    let served = Served::new(&["--workers", "2"]);
+    let (mut one, mut other) = (served.client(), served.client());
+    let changes: &[(&str, &str)] = &[
+        ("set a 1", "set a 2"),
+        ("set a 1", "del a"),
+        ("del a", "set a 1"),
+        ("hset a f 1", "hset a f 2"),
+        ("rpush a 1", "rpush a 2"),
+        ("set a 1", "flushdb"),
+        ("set a 1", "pexpire a 100000"),
+    ];
+    for (before, change) in changes {
+        one.ask("del a");
+        one.ask(before);
+        one.script(&[("watch a", "OK"), ("multi", "OK"), ("set done 1", "QUEUED")]);
+        other.ask(change);
+        assert_eq!(one.ask("exec"), "nil", "{change}");
+        one.script(&[("exists done", "0"), ("watch a", "OK"), ("multi", "OK"), ("ping", "QUEUED"), ("exec", "[PONG]")]);
+    }
+    // A large hash, whose fields are rows of their own.
+    for field in 0..200 {
+        one.ask(&format!("hset large {field} 1"));
+    }
+    one.script(&[("watch large", "OK"), ("multi", "OK"), ("set done 1", "QUEUED")]);
+    other.ask("hset large 7 2");
+    assert_eq!(one.ask("exec"), "nil");
+    // Nobody has changed anything.
+    one.script(&[("watch large", "OK"), ("multi", "OK"), ("hget large 7", "QUEUED"), ("exec", "[2]")]);
+}
+
+#[test]
+fn transfers_between_two_workers_keep_their_sum() {
+    let served = Served::new(&["--workers", "2"]);
+    served.client().ask("mset ann 1000 bob 1000");
+    let address = served.address;
+    let transfer = move |from: &'static str, to: &'static str| {
+        let mut client = crate::client::Client::connect(address);
+        for _ in 0..300 {
+            client.script(&[("multi", "OK")]);
+            client.ask(&format!("decr {from}"));
+            client.ask(&format!("incr {to}"));
+            assert_ne!(client.ask("exec"), "nil");
+            let both = client.ask("mget ann bob");
+            let sum: i64 = both.trim_matches(['[', ']']).split(' ').map(|text| text.parse::<i64>().unwrap()).sum();
+            assert_eq!(sum, 2_000);
+        }
+    };
+    let threads = [("ann", "bob"), ("bob", "ann")].map(|(from, to)| std::thread::spawn(move || transfer(from, to)));
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(served.client().ask("mget ann bob"), "[1000 1000]");
+}
+
+#[test]
+fn a_snapshot_reads_one_instant_over_many_calls() {
+    let served = Served::new(&[]);
+    let (mut one, mut other) = (served.client(), served.client());
+    one.script(&[("set a 1", "OK"), ("rpush l x", "1"), ("holm.snapshot begin", "OK")]);
+    other.script(&[("set a 2", "OK"), ("rpush l y", "2"), ("set b 3", "OK")]);
+    one.script(&[
+        ("mget a b", "[1 nil]"),
+        ("lrange l 0 -1", "[x]"),
+        ("holm.range - +", "[a l]"),
+        ("set a 9", "-READONLY the connection reads at a snapshot: end it before you write"),
+        ("holm.snapshot end", "1"),
+        ("mget a b", "[2 3]"),
+    ]);
+}
+
+#[test]
+fn messages_reach_subscribers_of_other_workers() {
+    let served = Served::new(&["--workers", "2"]);
+    let (mut one, mut other) = (served.client(), served.client());
+    one.send("subscribe news");
+    assert_eq!(one.receive(), "[subscribe news 1]");
+    assert_eq!(one.ask("psubscribe n*"), "[psubscribe n* 2]");
+    assert!(one.ask("get a").starts_with("-ERR Can't execute 'get'"));
+    assert_eq!(other.ask("publish news hello"), "2");
+    assert_eq!(one.receive(), "[message news hello]");
+    assert_eq!(one.receive(), "[pmessage n* news hello]");
+    other.script(&[("pubsub channels", "[news]"), ("pubsub numpat", "1"), ("publish other x", "0")]);
+    assert_eq!(one.ask("unsubscribe"), "[unsubscribe news 1]");
+    assert_eq!(one.ask("punsubscribe"), "[punsubscribe n* 0]");
+    assert_eq!(one.ask("get a"), "nil");
+}
