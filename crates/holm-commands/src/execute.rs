@@ -126,21 +126,6 @@ impl Databases {
         Ok(at.context(&store, self).entry(key)?.live().is_some())
     }
 
-    /// Returns the values of strings, each read at an instant of its own and all together faster than one by one.
-    /// `Err` for a key of another type.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn get_strings(&self, keys: &[&[u8]], at: At<'_>) -> Outcome<Vec<Reply>> {
-        let Some(space) = self.existing(at.database)? else { return Ok(vec![Reply::Null; keys.len()]) };
-        let values = space.keys.get_many(keys)?;
-        let reply = |value: Option<holm::Slice>| crate::commands::strings::reply_to_get(value, at.now);
-        Ok(values
-            .into_iter()
-            .map(|value| reply(value).unwrap_or_else(|refusal| Reply::Error(refusal.into_text())))
-            .collect())
-    }
-
     /// Runs a command that reads at a snapshot.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `request`, `arguments` | the parser of requests, and the words of a command |
 //! | `reply` | replies as values, and their bytes in both versions of the protocol |
-//! | `command`, `table` | what is known about each command, and the table of all: a command is a function and one line |
+//! | `command`, `table` | what is known about each command; the table of all, with one line for each function |
 //! | `store` | what commands need of a store; `over_holm` is that of one database of Holm |
 //! | `execute` | running commands: one, several at one instant, or at a snapshot |
 //! | `context`, `entry`, `walk` | what a command sees: the time, keys and their records, walks over them |

@@ -9,7 +9,7 @@ use crate::entry::{Entry, check_name};
 use crate::record::{Kind, NewRecord};
 use crate::refusal::{Outcome, Refusal};
 use crate::rows;
-use crate::store::Area;
+use crate::store::{Area, Visitor};
 use crate::walk::{Bounds, contains, is_empty};
 use std::ops::{Bound, ControlFlow};
 
@@ -218,12 +218,7 @@ impl<'c, 'k> Members<'c, 'k> {
     }
 
     /// Visits members and values within bounds of members.
-    pub(crate) fn visit(
-        &self,
-        bounds: Bounds<'_>,
-        reverse: bool,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Outcome<()> {
+    pub(crate) fn visit(&self, bounds: Bounds<'_>, reverse: bool, visit: &mut Visitor<'_>) -> Outcome<()> {
         if is_empty(bounds) {
             return Ok(());
         }

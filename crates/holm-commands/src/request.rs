@@ -43,7 +43,7 @@ impl ProtocolError {
 enum Stage {
     #[default]
     Start,
-    /// Within an array: so many arguments are still to come.
+    /// Within an array, of which some arguments are still to come.
     Header { left: usize },
     /// Within an argument of this length.
     Argument { left: usize, length: usize },

@@ -4,23 +4,21 @@ use crate::context::Context;
 use crate::record::{Kind, glance};
 use crate::refusal::Outcome;
 use crate::rows;
-use crate::store::{Area, Range};
+use crate::store::{Area, Range, Visitor};
 use std::ops::{Bound, ControlFlow};
 
 /// A pair that a walk has collected.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
+
+/// The visitor of a walk over keys: it gets the key, its kind and its record.
+pub(crate) type KeyVisitor<'v> = dyn FnMut(&[u8], Kind, &[u8]) -> ControlFlow<()> + 'v;
 
 /// Bounds of keys or members, low and high.
 pub(crate) type Bounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
 
 impl Context<'_> {
     /// Visits the keys of the selected database that have not expired, with their records.
-    pub(crate) fn visit_keys(
-        &self,
-        (low, high): Bounds<'_>,
-        reverse: bool,
-        visit: &mut dyn FnMut(&[u8], Kind, &[u8]) -> ControlFlow<()>,
-    ) -> Outcome<()> {
+    pub(crate) fn visit_keys(&self, (low, high): Bounds<'_>, reverse: bool, visit: &mut KeyVisitor<'_>) -> Outcome<()> {
         let range = Range { low, high, reverse };
         self.store.scan(self.database.get(), Area::Keys, range, &mut |key, value| match glance(value) {
             Some((kind, expiry)) if expiry.is_none_or(|expiry| expiry > self.now) => visit(key, kind, value),
@@ -34,7 +32,7 @@ impl Context<'_> {
         (family, version): (u8, u64),
         (low, high): Bounds<'_>,
         reverse: bool,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        visit: &mut Visitor<'_>,
     ) -> Outcome<()> {
         let prefix = rows::key(family, version, &[]);
         let end = rows::beyond(&prefix);

@@ -75,7 +75,7 @@ impl Connection {
         !self.is_dead && self.may_proceed() && (self.is_readable || self.has_commands)
     }
 
-    /// The other side sends nothing more. One that waits for elements could not be noticed leaving by reads, and must not
+    /// The other side sends nothing more. One that waits for elements is not noticed leaving by reads, and must not
     /// take them.
     pub(crate) fn note_end(&mut self) {
         (self.has_ended, self.is_readable) = (true, true);

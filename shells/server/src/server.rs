@@ -107,7 +107,7 @@ impl Server {
     /// Waits until the server has stopped.
     ///
     /// # Errors
-    /// Something has failed that could not be told to a client.
+    /// Something has failed of which no client can know.
     pub fn join(self) -> anyhow::Result<()> {
         drop(self.shared);
         self.thread.join().map_err(|_| anyhow::anyhow!("the accepting thread has panicked"))?

@@ -297,7 +297,7 @@ impl Session {
         let Some(blocked) = self.blocked.take() else { return };
         match self.try_data(shared, blocked.command, &blocked.arguments.lend()) {
             Ok(Reply::Wait(_)) => self.blocked = Some(blocked),
-            // The key had elements for a moment, and has a value of another type by now: that is no error of who waits.
+            // The key had elements for a moment, and has a value of another type by now: no error of this client.
             Err(Refusal::Text(text)) if text.starts_with("WRONGTYPE") => self.blocked = Some(blocked),
             other => {
                 let reply = other.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));

@@ -8,19 +8,9 @@ use crate::number::integer;
 use crate::record::{Kind, Record};
 use crate::refusal::{Outcome, Refusal, SYNTAX, WRONG_TYPE};
 use crate::reply::{Bytes, Reply};
-use holm::Slice;
 
 /// The longest string that SETRANGE and APPEND make: what one transaction holds.
 pub(crate) const MOST_BYTES: usize = 63 << 20;
-
-/// Returns the reply of GET to what the store returned.
-pub(crate) fn reply_to_get(stored: Option<Slice>, now: Millis) -> Outcome<Reply> {
-    let Some(record) = stored.map(Record::decode).transpose()? else { return Ok(Reply::Null) };
-    if record.expiry.is_some_and(|expiry| expiry <= now) {
-        return Ok(Reply::Null);
-    }
-    string_reply(Some(record))
-}
 
 fn string_reply(record: Option<Record>) -> Outcome<Reply> {
     match record {
@@ -243,7 +233,7 @@ pub(crate) fn getrange(context: &Context<'_>, arguments: &Arguments<'_>) -> Outc
     Ok(Reply::bulk(span(from, to, value.len()).map_or(&[][..], |(from, to)| &value[from..=to])))
 }
 
-/// Returns the first and the last index that a client means, of so many; negative ones count from the end.
+/// Returns the first and the last index that a client means; negative ones count from the end.
 pub(crate) fn span(from: i64, to: i64, len: usize) -> Option<(usize, usize)> {
     let len = len as i64;
     let from = if from < 0 { (from.saturating_add(len)).max(0) } else { from };

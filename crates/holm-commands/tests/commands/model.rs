@@ -69,7 +69,8 @@ proptest! {
                 }
                 Step::Pop(left) => {
                     let popped = if left { list.pop_front() } else { list.pop_back() };
-                    let expected = popped.map_or("$-1".to_owned(), |value| format!("${} {value}", value.to_string().len()));
+                    let bulk = |value: u16| format!("${} {value}", value.to_string().len());
+                    let expected = popped.map_or("$-1".to_owned(), bulk);
                     prop_assert_eq!(tested.ask(if left { "lpop l" } else { "rpop l" }), expected);
                 }
                 Step::Trim(from, to) => {
