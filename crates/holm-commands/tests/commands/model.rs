@@ -16,11 +16,11 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        8 => (0u16..200, any::<u8>()).prop_map(|(field, value)| Step::Set(field, value)),
-        3 => (0u16..200).prop_map(Step::Remove),
-        8 => (any::<bool>(), any::<u16>()).prop_map(|(left, value)| Step::Push(left, value)),
-        3 => any::<bool>().prop_map(Step::Pop),
-        1 => (any::<i8>(), any::<i8>()).prop_map(|(from, to)| Step::Trim(from / 16, to)),
+        160 => (0u16..200, any::<u8>()).prop_map(|(field, value)| Step::Set(field, value)),
+        30 => (0u16..200).prop_map(Step::Remove),
+        160 => (any::<bool>(), any::<u16>()).prop_map(|(left, value)| Step::Push(left, value)),
+        60 => any::<bool>().prop_map(Step::Pop),
+        2 => (any::<i8>(), any::<i8>()).prop_map(|(from, to)| Step::Trim(from / 16, to)),
         1 => Just(Step::Delete),
     ];
     proptest::collection::vec(step, 0..500)
@@ -44,10 +44,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) })]
 
     #[test]
-    fn hashes_sorted_sets_and_lists_do_what_models_do(steps in steps()) {
+    fn hashes_sorted_sets_and_lists_do_what_models_do(steps in steps(), is_large in any::<bool>()) {
         let mut tested = Tested::new();
         let (mut hash, mut list) = (BTreeMap::<String, u8>::new(), VecDeque::<u16>::new());
-        for step in steps {
+        // More members than a record holds, so that they are rows from the first step on.
+        let grown = (0..if is_large { 150 } else { 0 }).map(|field| Step::Set(field, 7));
+        for step in grown.chain(steps) {
             match step {
                 Step::Set(field, value) => {
                     let name = format!("f{field:03}");
