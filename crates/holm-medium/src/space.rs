@@ -27,7 +27,6 @@ use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Mutex, MutexGuard};
 use blocks::Blocks;
 use crossbeam_utils::CachePadded;
-use first_page::FIRST;
 use heap::{BEGIN, Heap, LONG};
 use local::{CLASSES, Own, ThreadCache};
 use std::sync::Arc;
@@ -54,8 +53,7 @@ pub struct Space {
     retention: Arc<Retention>,
     /// Bytes of records that recovery found.
     found_bytes: AtomicU64,
-    /// Records below this offset lie in the first large page, whose space is reused last. Zero while the area is
-    /// small.
+    /// What is freed below this offset returns to the heap, and no thread keeps it: see [`Heap::returns_below`].
     warm: AtomicU64,
 }
 
@@ -113,10 +111,8 @@ impl Space {
         lock(&self.blocks).rebuilt(frontier, free);
         let mut heap = lock(&self.heap);
         heap.rebuilt(record_frontier, runs);
-        self.warm.store(0, Relaxed);
-        if heap.note() {
-            self.warm.store(FIRST, Relaxed);
-        }
+        heap.note();
+        self.warm.store(heap.returns_below(), Relaxed);
         for own in self.own.iter() {
             own.balance.store(0, Relaxed);
             own.lock().clear();
@@ -126,7 +122,9 @@ impl Space {
 
     /// Runs before recovery, when only the process died. Until what recovery finds is durable, a loss of power may
     /// still cut history earlier, and what looks free may be in use at that cut. Allocation therefore takes only what
-    /// lies beyond `blocks` blocks and `records` record bytes, which is all that was ever written.
+    /// lies beyond `blocks` blocks and `records` record bytes, which is all that was ever written. What is freed
+    /// meanwhile is not taken either, even if its operation believes that no cut needs it: it knows only what this
+    /// process has moved.
     ///
     /// # Panics
     /// If space is withheld already.
@@ -137,12 +135,15 @@ impl Space {
         own.withheld = held(blocks.into(), own.frontier.into());
         let mut heap = lock(&self.heap);
         heap.withheld = held(records.next_multiple_of(64), heap.frontier);
+        self.warm.store(heap.returns_below(), Relaxed);
     }
 
     /// Releases the withheld space: everything found is durable, and no cut lies before it.
     pub fn release(&self) {
         lock(&self.blocks).release();
-        lock(&self.heap).release();
+        let mut heap = lock(&self.heap);
+        heap.release();
+        self.warm.store(heap.returns_below(), Relaxed);
     }
 
     /// A leaf block for a pinned operation. The operation takes it before it validates its label: otherwise an end of
@@ -322,7 +323,7 @@ impl Space {
         let grown = grown.or_else(|_| heap.extend(medium, bytes).map(|offset| (offset, bytes)));
         let (offset, len) = grown.or_else(|error| heap.claim_cold(bytes, share).ok_or(error))?;
         if heap.note() {
-            self.warm.store(FIRST, Relaxed);
+            self.warm.store(heap.returns_below(), Relaxed);
         }
         if len > bytes {
             cache.go_on(&mut heap, offset + bytes, offset + len);

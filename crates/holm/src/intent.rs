@@ -194,8 +194,8 @@ pub(crate) struct Pending {
     writes: Vec<PendingWrite>,
 }
 
-/// Copies out what the intent words lead to. No leaf may lead to these records yet, so the first record that recovery
-/// writes may reuse their space.
+/// Copies out what the intent words lead to. No leaf may lead to these records, so only that their space is withheld
+/// keeps them for the next open, if this one dies, too.
 ///
 /// # Errors
 /// `Corrupt`: a word leads to no intent, or an intent to no record.

@@ -65,6 +65,16 @@ impl Heap {
         true
     }
 
+    /// What is freed below this offset returns to the heap at once: everything while space is withheld; what lies in
+    /// the first large page, whose space is reused last, once the area is large; otherwise nothing.
+    pub(super) fn returns_below(&self) -> u64 {
+        match (self.withheld, self.large_area) {
+            (Some(_), _) => u64::MAX,
+            (None, true) => FIRST,
+            (None, false) => 0,
+        }
+    }
+
     /// Frees these bytes.
     pub(super) fn free(&mut self, offset: u64, bytes: u64) {
         self.free.free(offset / 8, bytes / 8);

@@ -1,6 +1,6 @@
 //! Tests of the whole free space: areas that change, idle threads, floors that retain, and the first large page.
 
-use super::first_page::LARGE;
+use super::first_page::{FIRST, LARGE};
 use super::*;
 use crate::mapped::{Mapped, MappedOptions};
 use crate::retention::FloorKind;
@@ -163,4 +163,20 @@ fn space_is_not_withheld_twice() {
     let space = Space::new();
     space.withhold(3, 512);
     space.withhold(4, 512);
+}
+
+/// A commit that is completed at an open replaces records of the process that died. What it has moved is unknown by
+/// then, so such a record can look as if it was stored and replaced in this very epoch.
+#[test]
+fn what_is_freed_while_space_is_withheld_is_not_taken() {
+    let (medium, space) = (medium(1 << 20), Space::new());
+    space.withhold(1, 4096);
+    space.rebuilt(1, vec![], 4096, vec![], 4032);
+    space.retire_young_record(9, 640, 4);
+    space.free_record(1280, 4);
+    let taken: Vec<_> = (0..100).map(|_| space.take_record(&medium, 9, 4).expect("room")).collect();
+    assert!(taken.iter().all(|offset| *offset >= 4096), "{taken:?}");
+    space.release();
+    let taken: Vec<_> = (0..4096).map(|_| space.take_record(&medium, 9, 4).expect("room")).collect();
+    assert!([640, 1280].iter().all(|offset| taken.contains(offset)), "free since, and never taken");
 }
