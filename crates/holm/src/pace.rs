@@ -1,4 +1,4 @@
-//! A bounded rate: how long to wait after so many bytes, and a writer that waits.
+//! A bounded rate: the pause after a number of bytes, and a writer that pauses.
 
 use holm_medium::sync::{Instant, sleep};
 use std::io::{self, Write};
