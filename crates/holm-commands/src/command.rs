@@ -73,6 +73,18 @@ pub struct Command<F> {
     pub run: F,
 }
 
+/// A line of a table.
+pub const fn of<F>(
+    name: &'static str,
+    arity: i32,
+    flags: u32,
+    keys: Keys,
+    run: F,
+    summary: &'static str,
+) -> Command<F> {
+    Command { name, arity, flags, keys, summary, run }
+}
+
 impl<F> Command<F> {
     /// Returns the same description without what carries it out.
     pub fn about(&self) -> Command<()> {

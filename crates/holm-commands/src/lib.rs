@@ -42,7 +42,7 @@ mod walk;
 pub use arguments::{Arguments, Options, OwnedArguments, Place};
 pub use command::{
     ADMIN, ALL, ALONE, BLOCKING, CONNECTION, Command, CommandIndex, DIRECT, FAST, FLAG_NAMES, Group, Keys, NO_AUTH,
-    ONE, PUBSUB, READ, TWO, UNQUEUED, WRITE,
+    ONE, PUBSUB, READ, TWO, UNQUEUED, WRITE, of,
 };
 pub use context::{Context, Millis, Signal};
 pub use cursors::Cursors;

@@ -41,34 +41,27 @@ struct Found<'b> {
     value: &'b [u8],
 }
 
+/// Reads the member that begins at a place within a record; `None` at its end.
+fn member_at(body: &[u8], from: usize) -> Option<Found<'_>> {
+    let &[a, b, c, d] = body.get(from..)?.first_chunk::<4>()?;
+    let (start, member_len) = (from + 4, usize::from(u16::from_be_bytes([a, b])));
+    let to = start + member_len + usize::from(u16::from_be_bytes([c, d]));
+    let (member, value) = body.get(start..to)?.split_at(member_len);
+    Some(Found { from, to, member, value })
+}
+
 /// Iterates over the members within a record.
-fn inline(body: &[u8]) -> impl DoubleEndedIterator<Item = Found<'_>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(&[a, b, c, d]) = body.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
-        let member_len = usize::from(u16::from_be_bytes([a, b]));
-        let value_len = usize::from(u16::from_be_bytes([c, d]));
-        let (start, to) = (at + 4, at + 4 + member_len + value_len);
-        let Some(bytes) = body.get(start..to) else { break };
-        let (member, value) = bytes.split_at(member_len);
-        found.push(Found { from: at, to, member, value });
-        at = to;
-    }
-    found.into_iter()
+fn inline(body: &[u8]) -> impl Iterator<Item = Found<'_>> {
+    std::iter::successors(member_at(body, 0), |found| member_at(body, found.to))
 }
 
 /// Finds a member within a record, or where it would be inserted.
 fn find<'b>(body: &'b [u8], member: &[u8]) -> Result<Found<'b>, usize> {
     let mut at = 0;
-    while let Some(&[a, b, c, d]) = body.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
-        let member_len = usize::from(u16::from_be_bytes([a, b]));
-        let value_len = usize::from(u16::from_be_bytes([c, d]));
-        let (start, to) = (at + 4, at + 4 + member_len + value_len);
-        let Some(bytes) = body.get(start..to) else { break };
-        let (found, value) = bytes.split_at(member_len);
-        match found.cmp(member) {
-            std::cmp::Ordering::Less => at = to,
-            std::cmp::Ordering::Equal => return Ok(Found { from: at, to, member: found, value }),
+    for found in inline(body) {
+        match found.member.cmp(member) {
+            std::cmp::Ordering::Less => at = found.to,
+            std::cmp::Ordering::Equal => return Ok(found),
             std::cmp::Ordering::Greater => break,
         }
     }
@@ -191,6 +184,15 @@ impl<'c, 'k> Members<'c, 'k> {
             return Ok(());
         };
         inline(&body).try_for_each(|found| self.insert_row(found.member, found.value).map(drop))
+    }
+
+    /// Removes members, and returns how many were there.
+    pub(crate) fn remove_each<'m>(&mut self, members: impl Iterator<Item = &'m [u8]>) -> Outcome<usize> {
+        let mut removed = 0;
+        for member in members {
+            removed += usize::from(self.remove(member)?.is_some());
+        }
+        Ok(removed)
     }
 
     /// Removes a member and returns its value.

@@ -1,6 +1,6 @@
 //! The table of all commands that are about keys. A new command is a function and one line.
 
-use crate::command::{ALL, BLOCKING, Command, DIRECT, FAST, Group, Keys, ONE, READ, TWO, WRITE};
+use crate::command::{ALL, BLOCKING, Command, DIRECT, FAST, Group, Keys, ONE, READ, TWO, WRITE, of};
 use crate::commands::*;
 use crate::execute::Function;
 
@@ -18,18 +18,6 @@ const BUT_LAST: Keys = Keys::Span(1, -2, 1);
 const COUNTED: Keys = Keys::Counted(1);
 const COUNTED_LATER: Keys = Keys::Counted(2);
 const TARGET: Keys = Keys::TargetAndCounted(2);
-
-/// A line of the table.
-const fn of(
-    name: &'static str,
-    arity: i32,
-    flags: u32,
-    keys: Keys,
-    run: Function,
-    summary: &'static str,
-) -> Command<Function> {
-    Command { name, arity, flags, keys, summary, run }
-}
 
 #[rustfmt::skip]
 const STRINGS: &[Command<Function>] = &[

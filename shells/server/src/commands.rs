@@ -13,7 +13,7 @@ mod transactions;
 use crate::session::Session;
 use crate::shared::Shared;
 use holm_commands::{
-    ADMIN, ALL, ALONE, Arguments, CONNECTION, Command, FAST, Group, Keys, NO_AUTH, Outcome, PUBSUB, Reply, UNQUEUED,
+    ADMIN, ALL, ALONE, Arguments, CONNECTION, Command, FAST, Group, Keys, NO_AUTH, Outcome, PUBSUB, Reply, UNQUEUED, of,
 };
 
 /// A function that carries out a command about a connection or the server.
@@ -26,18 +26,6 @@ const NOW: u32 = CONNECTION | FAST | UNQUEUED;
 const MESSAGES: u32 = PUBSUB | FAST;
 const WHOLE: u32 = ADMIN | ALONE;
 const NONE: Keys = Keys::None;
-
-/// A line of the table.
-const fn of(
-    name: &'static str,
-    arity: i32,
-    flags: u32,
-    keys: Keys,
-    run: OwnFunction,
-    summary: &'static str,
-) -> Command<OwnFunction> {
-    Command { name, arity, flags, keys, summary, run }
-}
 
 #[rustfmt::skip]
 const OF_CONNECTIONS: &[Command<OwnFunction>] = &[

@@ -77,10 +77,7 @@ pub(crate) fn hstrlen<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -
 
 pub(crate) fn hdel<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let mut hash = open(context, &arguments[1])?;
-    let mut removed = 0;
-    for field in arguments.from(2) {
-        removed += usize::from(hash.remove(field)?.is_some());
-    }
+    let removed = hash.remove_each(arguments.from(2))?;
     hash.save()?;
     Ok(Reply::count(removed))
 }

@@ -30,10 +30,7 @@ pub(crate) fn sadd<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> O
 
 pub(crate) fn srem<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let mut set = open(context, &arguments[1])?;
-    let mut removed = 0;
-    for member in arguments.from(2) {
-        removed += usize::from(set.remove(member)?.is_some());
-    }
+    let removed = set.remove_each(arguments.from(2))?;
     set.save()?;
     Ok(Reply::count(removed))
 }
