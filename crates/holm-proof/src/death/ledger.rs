@@ -136,11 +136,19 @@ impl Ledger {
         let mut ledger = Ledger::default();
         for (thread, next) in next.into_iter().enumerate() {
             let state = &mut ledger.state[thread];
+            let mut set = |key: usize, step| {
+                state[key] = step;
+                0
+            };
             for step in 1..next {
                 match work(thread, step) {
-                    Work::RemoveRange(keys) => keys.into_iter().for_each(|key| state[key] = None),
-                    Work::One(change) => note(state, change, step),
-                    Work::Batch(changes) => changes.into_iter().for_each(|change| note(state, change, step)),
+                    Work::RemoveRange(keys) => {
+                        keys.into_iter().for_each(|key| {
+                            set(key, None);
+                        });
+                    }
+                    Work::One(change) => apply(&mut set, change, step),
+                    Work::Batch(changes) => changes.into_iter().for_each(|change| apply(&mut set, change, step)),
                 }
             }
         }
@@ -207,10 +215,6 @@ impl Ledger {
         debug_assert!(fits(state));
         Ok(last)
     }
-}
-
-fn note(state: &mut [Option<u64>], (key, effect): Change, step: u64) {
-    state[key] = (effect == Effect::Put).then_some(step);
 }
 
 fn apply(set: &mut impl FnMut(usize, Option<u64>) -> usize, (key, effect): Change, step: u64) {
