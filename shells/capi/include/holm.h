@@ -34,9 +34,9 @@
  * whether there is any (holm_range() with a limit of 1); updates by a function (holm_compare_and_swap() in a loop); a
  * transaction that takes a value (holm_transaction_get_copy() and holm_transaction_remove()); a transaction that only
  * reads (one that writes nothing); the wait for one commit (holm_sync()); the length of a batch and the name of a
- * keyspace, which the caller knows. What is for the reading of people: the description of the last recovery, beyond
- * recovered_log_entries of holm_stats, and statistics of memory. What takes types of Rust: designs of one's own, and
- * other file systems and clocks, for tests.
+ * keyspace, which the caller knows. A scrub's cursor: a rate bounds what a scrub takes from others. What is for the
+ * reading of people: the description of the last recovery, beyond recovered_log_entries of holm_stats, and statistics
+ * of memory. What takes types of Rust: designs of one's own, and other file systems and clocks, for tests.
  */
 #ifndef HOLM_H
 #define HOLM_H
@@ -885,6 +885,75 @@ int holm_apply(const holm_database *database, holm_stream_read read, void *conte
  * Reads a stream to its end and verifies all of it. Any thread. Errors: the code of `read`; CORRUPT, FOREIGN, VERSION.
  */
 int holm_verify_backup(holm_stream_read read, void *context, holm_backup_info *info);
+
+/*
+ * Damage: what no crash causes, such as a disk that loses bits. A scrub looks for it beside writers; a repair saves
+ * what it has left, pair by pair. A backup is better than a repair.
+ */
+
+/* What a scrub has read and found. Fields may be added at the end, so begin with HOLM_SCRUB_REPORT. */
+typedef struct holm_scrub_report {
+    size_t size;               /* sizeof(holm_scrub_report) */
+    uint64_t leaves;           /* leaves read */
+    uint64_t records;          /* records read */
+    uint64_t bytes;            /* bytes of both */
+    uint64_t total_bytes;      /* bytes of all leaves and records: where `bytes` ends, about */
+    uint64_t unsettled_leaves; /* leaves that showed a fault and changed meanwhile, again and again */
+    uint64_t damages;          /* damages found */
+} holm_scrub_report;
+
+#define HOLM_SCRUB_REPORT { sizeof(holm_scrub_report), 0, 0, 0, 0, 0, 0 }
+
+/*
+ * Watches a scrub: called for each of the first hundred damages with its description, and after each leaf with NULL.
+ * HOLM_OK if the scrub goes on. Any other code ends it, and holm_scrub() returns this code. No code of the library is
+ * 1000 or more. What it is given is valid during the call. It returns: it neither jumps out nor throws.
+ */
+typedef int (*holm_scrub_watch)(void *context, const holm_scrub_report *report, const char *damage);
+
+/*
+ * Verifies leaf by leaf while writers go on: order and ranges of keys, and the checksum of each record. Reads `rate`
+ * bytes a second at most, on average, and sleeps in between; 0: no limit. `watch` and `report` may be NULL; `report` is
+ * filled in any case that is not an error listed here. If anything is damaged, returns HOLM_CORRUPT, and the first
+ * damage is the message. Any thread. Errors: INVALID.
+ */
+int holm_scrub(const holm_database *database, uint64_t rate, holm_scrub_watch watch, void *context,
+               holm_scrub_report *report);
+
+/* What a repair has kept and lost. Fields may be added at the end, so begin with HOLM_REPAIR_REPORT. */
+typedef struct holm_repair_report {
+    size_t size;                  /* sizeof(holm_repair_report) */
+    uint64_t keyspaces;           /* keyspaces of the new database, `default` included */
+    uint64_t records;             /* pairs of the new database */
+    uint64_t orphans;             /* among them, those that no leaf names, in the keyspace lost-records */
+    uint64_t leaves;              /* leaves with pairs that were read */
+    uint64_t log_entries;         /* whole entries of the log that were used */
+    uint64_t completed_commits;   /* commits that the death of a process interrupted */
+    uint64_t superseded_records;  /* pairs found more than once; the latest was kept */
+    uint64_t damaged_records;     /* pairs lost: their record is gone */
+    uint64_t foreign_records;     /* pairs lost: the record in their place is that of another key */
+    uint64_t doubtful_records;    /* pairs kept that may be of an earlier time: the log lacks entries */
+    uint64_t unreadable_leaves;   /* leaves none of whose pairs could be kept */
+    uint64_t missing_log_entries; /* entries of the log that are missing although a later one is whole */
+    uint64_t lost_names;          /* keyspaces whose names are lost; they are now lost-1, lost-2 and so on */
+    uint64_t losses;              /* descriptions of losses that holm_tell gets, a hundred at most */
+} holm_repair_report;
+
+#define HOLM_REPAIR_REPORT { sizeof(holm_repair_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Takes a line of text, which is valid during the call. It returns: it neither jumps out nor throws. */
+typedef void (*holm_tell)(void *context, const char *text);
+
+/*
+ * Reads a damaged database, which holm_open() may refuse, and writes what can be believed of it to a folder that does
+ * not exist or is empty. Never changes the damaged folder. Each pair is judged by itself, so a batch can be there in
+ * part. `options` may be NULL for the defaults, with the design of the damaged database. `orphans` not 0: whole records
+ * that no leaf names are kept, too. `tell` may be NULL; it gets the report as text, a line for each call. `report` may
+ * be NULL. Any thread. Errors: NOT_FOUND, LOCKED, VERSION, GEOMETRY, UNSUPPORTED; IO if the folder has anything in it;
+ * NO_SPACE, CAPACITY, INVALID.
+ */
+int holm_repair(const char *damaged, const char *folder, const holm_options *options, int orphans, holm_tell tell,
+                void *context, holm_repair_report *report);
 
 #ifdef __cplusplus
 }

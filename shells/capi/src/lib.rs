@@ -30,6 +30,7 @@ mod number;
 mod options;
 mod range;
 mod raw;
+mod salvage;
 mod scan;
 mod snapshot;
 mod stats;

@@ -136,7 +136,7 @@ fn a_prefix_may_have_spaces() {
 }
 
 /// Each program of the tests, its folders, and what it prints.
-const PROGRAMS: [(&str, &[&str], &str); 10] = [
+const PROGRAMS: [(&str, &[&str], &str); 11] = [
     ("tests/doors.c", &["one.holm", "two.holm"], "every door\n"),
     ("tests/atomics.c", &["one.holm"], "every atom\n"),
     ("tests/transactions.c", &["one.holm", "two.holm"], "every transaction\n"),
@@ -147,6 +147,7 @@ const PROGRAMS: [(&str, &[&str], &str); 10] = [
     ("tests/reading.c", &["one.holm"], "every answer\n"),
     ("tests/lists.c", &["one.holm"], "every list\n"),
     ("tests/backups.c", &["one.holm", "two.holm", "three.holm", "four.holm", "stream"], "every backup\n"),
+    ("tests/salvage.c", &["one.holm", "two.holm", "three.holm", "four.holm"], "every salvage\n"),
 ];
 
 fn run_all(installed: &Installed, link: Link) {

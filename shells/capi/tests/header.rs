@@ -27,6 +27,7 @@ const SOURCES: &[&str] = &[
     include_str!("../src/mark.rs"),
     include_str!("../src/options.rs"),
     include_str!("../src/range.rs"),
+    include_str!("../src/salvage.rs"),
     include_str!("../src/snapshot.rs"),
     include_str!("../src/stats.rs"),
     include_str!("../src/stream.rs"),
@@ -165,7 +166,8 @@ fn parameters_agree() {
 #[test]
 fn structs_agree() {
     let declared = declared_structs();
-    assert_eq!(declared.keys().collect::<Vec<_>>(), ["BackupInfo", "Change", "KeyspaceOptions", "Options", "Stats"]);
+    let names = ["BackupInfo", "Change", "KeyspaceOptions", "Options", "RepairReport", "ScrubReport", "Stats"];
+    assert_eq!(declared.keys().collect::<Vec<_>>(), names);
     assert_eq!(declared["BackupInfo"][..2], ["size: usize", "uuid: [u8; 16]"]);
     for (name, fields) in &declared {
         assert_eq!(*fields, defined_struct(name), "{name}: the header on the left");
