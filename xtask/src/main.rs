@@ -53,7 +53,7 @@ enum Verb {
     /// left; arguments go to the program itself: `--kills`, `--seed`, `--dir`, `--transactions`.
     Kill(Rest),
     /// Simulates power failures of a real file system under a writing database, again and again; arguments go to the
-    /// program itself.
+    /// program itself: `--cuts`, `--seed`, `--file-system`, `--same-boot`.
     PowerCut(Rest),
     /// Runs the workloads on Holm and on other engines; arguments go to the program itself.
     Bench(Rest),

@@ -63,6 +63,23 @@ impl Round {
         let _ = self.opened.recv_timeout(Duration::from_secs(60));
     }
 
+    /// Stops the child where it is: it reports nothing more. Its system calls may go on.
+    ///
+    /// # Errors
+    /// The operating system's errors.
+    pub fn stop(&self) -> io::Result<()> {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args(["-STOP", &id]).status()?;
+        if !status.success() {
+            return Err(io::Error::other(format!("kill -STOP {id}: {status}")));
+        }
+        // A thread that runs on another processor stops a little later than the call returns.
+        while runs(Path::new(&format!("/proc/{id}/task")))? {
+            thread::yield_now();
+        }
+        Ok(())
+    }
+
     /// Kills the child; returns all that it had reported.
     ///
     /// # Errors
@@ -85,6 +102,19 @@ impl Round {
         let reported = self.reports.join().map_err(|_| io::Error::other("reading the reports failed"))?;
         Ok((reported, status))
     }
+}
+
+/// Whether a thread of a process is neither stopped nor within a call that the stop waits for.
+fn runs(threads: &Path) -> io::Result<bool> {
+    for thread in std::fs::read_dir(threads)? {
+        let stat = std::fs::read_to_string(thread?.path().join("stat"))?;
+        // The state follows the name, which is in parentheses and may contain any character.
+        let state = stat.rsplit(") ").next().unwrap_or_default().chars().next();
+        if !matches!(state, Some('T' | 'D' | 'Z')) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// How a child has ended.

@@ -1,14 +1,17 @@
 //! `power-cut`: shuts down a real file system under a writing child process, again and again, and checks what is left.
 //!
-//! The program mounts an ext4 image file through a loop device. The shut-down flushes neither journal nor cache, so it
-//! loses what a power cut would lose; the next mount sees what the device had. The kernel does not restart, so the
-//! program changes the boot identifier in the superblock. With `--same-boot` the database must detect the loss itself.
-//! Root and a loop device are needed; without them the program says so and does nothing. A line of Python makes the
-//! system call, because it has no safe form here.
+//! The program mounts an image file of ext4, XFS or btrfs through a loop device. The cut flushes neither journal nor
+//! cache, so it loses what a loss of power would lose; the next mount sees what the device had. The kernel does not
+//! restart, so the program changes the boot identifier in the superblock. With `--same-boot` the database must detect
+//! the loss itself. Root, a loop device and the file system's tools are needed; without them the program says so and
+//! does nothing.
 
 #![forbid(unsafe_code)]
 
+mod disk;
+
 use clap::Parser;
+use disk::{Disk, FileSystem};
 use holm_medium::superblock::{Superblock, superblock_path};
 use holm_medium::vfs::{How, RealFs, Vfs};
 use holm_proof::death::Mode;
@@ -17,22 +20,15 @@ use holm_proof::death::options::{Options, Task, end};
 use holm_proof::death::round::{End, Round, judge};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::path::Path;
+use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
 /// The number of cuts after which a mode starts again in a fresh folder.
 const LIFE: u64 = 8;
 
-/// EXT4_IOC_SHUTDOWN, without flushing the log.
-const SHUT_DOWN: &str = "import fcntl,os,struct,sys
-fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack('I', 2))";
-
-/// The number of attempts at an unmount that a dying process delays.
-const ATTEMPTS: u32 = 100;
-
-/// Shuts down a file system under a writer, again and again, and checks what each has left.
+/// Cuts the power of a file system under a writer, again and again, and checks what each has left.
 #[derive(Parser)]
 struct Arguments {
     /// The number of cuts.
@@ -41,6 +37,9 @@ struct Arguments {
     /// Lets the database believe that the kernel has not restarted, which is in fact true.
     #[arg(long)]
     same_boot: bool,
+    /// The kind of the file system.
+    #[arg(long, value_enum, default_value_t = FileSystem::Ext4)]
+    file_system: FileSystem,
     #[command(flatten)]
     options: Options,
     #[command(subcommand)]
@@ -48,70 +47,17 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let Arguments { cuts, same_boot, options, task } = Arguments::parse();
+    let Arguments { cuts, same_boot, file_system, options, task } = Arguments::parse();
     end(match task {
         Some(task) => task.run(),
-        None => cut_all(cuts, &options, if same_boot { End::UnnoticedCut } else { End::Cut }),
+        None => cut_all(cuts, &options, file_system, if same_boot { End::UnnoticedCut } else { End::Cut }),
     })
 }
 
-fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
-    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!("{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim()))
-}
-
-/// A separate file system, unmounted when dropped.
-struct Disk {
-    image: PathBuf,
-    mount: PathBuf,
-}
-
-impl Disk {
-    fn make(root: &Path) -> Result<Disk, String> {
-        let disk = Disk { image: root.join("image"), mount: root.join("mount") };
-        let told = |error: std::io::Error| error.to_string();
-        std::fs::create_dir(&disk.mount).map_err(told)?;
-        let file = std::fs::File::create(&disk.image).map_err(told)?;
-        file.set_len(512 << 20).map_err(told)?;
-        run("mkfs.ext4", &["-q", "-F", &disk.image.to_string_lossy()])?;
-        disk.mount()?;
-        Ok(disk)
-    }
-
-    fn mount(&self) -> Result<(), String> {
-        run("mount", &["-o", "loop", &self.image.to_string_lossy(), &self.mount.to_string_lossy()])
-    }
-
-    fn shut_down(&self) -> Result<(), String> {
-        run("python3", &["-c", SHUT_DOWN, &self.mount.to_string_lossy()])
-    }
-
-    fn unmount(&self) -> Result<(), String> {
-        let mut last = Ok(());
-        for _ in 0..ATTEMPTS {
-            last = run("umount", &[&self.mount.to_string_lossy()]);
-            if last.is_ok() {
-                break;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        last
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = self.unmount();
-    }
-}
-
-fn cut_all(cuts: u64, options: &Options, end: End) -> Result<(), String> {
+fn cut_all(cuts: u64, options: &Options, kind: FileSystem, end: End) -> Result<(), String> {
     let seed = options.seed;
     let root = options.folder("cut")?;
-    let disk = match Disk::make(&root) {
+    let disk = match Disk::make(kind, &root) {
         Ok(disk) => disk,
         Err(why) => {
             println!("skipped: no file system to cut the power of: {why}");
@@ -122,7 +68,7 @@ fn cut_all(cuts: u64, options: &Options, end: End) -> Result<(), String> {
     let (mut done, mut steps) = (0, 0);
     for life in 0.. {
         let name = Mode::NAMES[(life + seed as usize) % Mode::NAMES.len()];
-        let dir = disk.mount.join(format!("{life}-{name}"));
+        let dir = disk.folder().join(format!("{life}-{name}"));
         let mut ledger = Ledger::default();
         for _ in 0..LIFE.min(cuts - done) {
             cut_once(&disk, &dir, name, &mut ledger, &mut random, end)
@@ -136,7 +82,7 @@ fn cut_all(cuts: u64, options: &Options, end: End) -> Result<(), String> {
     }
     drop(disk);
     std::fs::remove_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
-    println!("{done} cuts, {steps} steps survived, no fault");
+    println!("{kind:?}: {done} cuts, {steps} steps survived, no fault");
     Ok(())
 }
 
@@ -155,10 +101,9 @@ fn cut_once(
         round.wait_until_open();
     }
     thread::sleep(Duration::from_micros(random.random_range(0..150_000)));
-    disk.shut_down()?;
+    disk.cut(&round)?;
     let (reported, _) = round.end().map_err(told)?;
-    disk.unmount()?;
-    disk.mount()?;
+    disk.restart()?;
     if end == End::Cut {
         boot_anew(dir)?;
     }
