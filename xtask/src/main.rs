@@ -193,6 +193,9 @@ fn check() -> Result<()> {
     let packages = PACKAGES.iter().flat_map(|name| ["--package", name]);
     cargo(&["package", "--no-verify", "--allow-dirty"].into_iter().chain(packages).collect::<Vec<_>>(), &[])?;
     cargo(&["test"], &[])?;
+    // What the features of the store add.
+    cargo(&["test", "--package", "holm", "--all-features", "--", "typed", "slice"], &[])?;
+    cargo(&["test", "--package", "holm-commands", "--package", "holm-server"], &[])?;
     // All of these run on the same designs, which `holm-lab` compiles once.
     let measuring = ["holm-lab", "holm-pibench", "holm-figures", "xtask"].iter().flat_map(|name| ["--package", name]);
     cargo(&std::iter::once("test").chain(measuring).collect::<Vec<_>>(), &[])?;

@@ -25,6 +25,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | apply the backup that comes next, or restore a whole one | `WrongBase` |
 /// | take a snapshot and a feed | `Lagged` |
 /// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Overflow`, `Unsupported`, `Geometry`, `Dropped` |
+/// | read the table with the types it was written with | `Encoding` |
 /// | open for writing | `ReadOnly` |
 /// | make room, then call again | `NoSpace`; after `Capacity`, open with a larger one |
 /// | close another handle | `Locked` |
@@ -191,6 +192,14 @@ pub enum Error {
         /// What was to be added.
         by: i64,
     },
+    /// A key or a value of a [typed table](crate::typed) does not have the table's type, or its codec cannot encode it.
+    #[non_exhaustive]
+    Encoding {
+        /// The keyspace.
+        keyspace: String,
+        /// What was found and what was expected.
+        what: String,
+    },
     /// Another thread changed what a transaction had read. Nothing has been written, and the same transaction can be
     /// begun anew: [`Database::transact`](crate::Database::transact) does so.
     Conflict,
@@ -321,6 +330,7 @@ impl fmt::Display for Error {
             Error::TooLarge { what, found, limit } => write!(f, "{what} of {found} bytes exceeds the limit of {limit}"),
             Error::Invalid { what } => f.write_str(what),
             Error::Overflow { found, by } => write!(f, "{found} + {by} does not fit into 64 bits"),
+            Error::Encoding { keyspace, what } => write!(f, "keyspace {keyspace:?} has another type: {what}"),
             Error::Conflict => f.write_str("another thread changed what the transaction had read"),
             Error::Ended => f.write_str("the snapshot has ended: open snapshots kept more than their limit"),
             Error::WrongBase { found, expected } => {

@@ -68,6 +68,7 @@
 //! | [`Keyspace`] | a named, ordered map of a database; `default` is always there |
 //! | [`Slice`] | a key or value that a read returned: a copy, cheap to clone |
 //! | [`Iter`] | a range of pairs, from both ends |
+//! | [`typed::Table`] | a keyspace whose keys and values have types |
 //! | [`Batch`] | writes to any keyspaces that take effect at one instant |
 //! | [`Transaction`] | reads and writes of any keyspaces that take effect at one instant |
 //! | [`Snapshot`] | the database as it was at one instant, for as long as it is held |
@@ -132,6 +133,10 @@
 //! | feature | default | |
 //! |---|---|---|
 //! | `serde` | off | [`Stats`], [`Report`] and [`Recovery`] implement `serde::Serialize` |
+//! | `json` | off | `typed::Json`: values as JSON |
+//! | `postcard` | off | `typed::Postcard`: values in the format of that crate |
+//! | `uuid` | off | `uuid::Uuid` is a key of [`typed`] tables |
+//! | `bytes` | off | [`Slice`] becomes a `bytes::Bytes`, long ones without a copy |
 //!
 //! # Build for speed
 //!
@@ -194,6 +199,7 @@ mod store;
 mod sweep;
 mod sweeper;
 mod transaction;
+pub mod typed;
 mod update;
 mod wall_clock;
 

@@ -19,7 +19,8 @@ use std::sync::Arc;
 /// use holm::Slice;
 ///
 /// let slice = Slice::from(&b"coral"[..]);
-/// assert_eq!(slice, b"coral"[..]); // `Deref<Target = [u8]>`
+/// assert_eq!(slice, "coral"); // compares with strings, vectors, arrays and slices of bytes
+/// assert!(slice.starts_with(b"co")); // `Deref<Target = [u8]>`
 /// assert_eq!((slice.len(), slice.first()), (5, Some(&b'c')));
 /// assert_eq!(format!("{slice:?}"), r#"b"coral""#);
 /// let owned: Vec<u8> = slice.into();
@@ -102,6 +103,45 @@ impl PartialEq<&[u8]> for Slice {
         **self == **other
     }
 }
+/// Compares with what people have, from both sides.
+macro_rules! equal {
+    ($([$($bound:tt)*] $other:ty;)*) => {$(
+        impl<$($bound)*> PartialEq<$other> for Slice {
+            fn eq(&self, other: &$other) -> bool {
+                let other: &[u8] = other.as_ref();
+                **self == *other
+            }
+        }
+
+        impl<$($bound)*> PartialEq<Slice> for $other {
+            fn eq(&self, other: &Slice) -> bool {
+                other == self
+            }
+        }
+    )*};
+}
+
+equal! {
+    [] Vec<u8>;
+    [] str;
+    [] &str;
+    [] String;
+    [const N: usize] [u8; N];
+    [const N: usize] &[u8; N];
+}
+
+impl PartialEq<Slice> for [u8] {
+    fn eq(&self, other: &Slice) -> bool {
+        *self == **other
+    }
+}
+
+impl PartialEq<Slice> for &[u8] {
+    fn eq(&self, other: &Slice) -> bool {
+        **self == **other
+    }
+}
+
 impl PartialOrd for Slice {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
@@ -150,8 +190,110 @@ impl From<Vec<u8>> for Slice {
     }
 }
 
+impl From<&str> for Slice {
+    fn from(text: &str) -> Self {
+        Slice::from(text.as_bytes())
+    }
+}
+
+impl From<String> for Slice {
+    fn from(text: String) -> Self {
+        Slice::from(text.as_bytes())
+    }
+}
+
+impl<const N: usize> From<[u8; N]> for Slice {
+    fn from(bytes: [u8; N]) -> Self {
+        Slice::from(&bytes[..])
+    }
+}
+
+impl<const N: usize> From<&[u8; N]> for Slice {
+    fn from(bytes: &[u8; N]) -> Self {
+        Slice::from(&bytes[..])
+    }
+}
+
+/// Strings that are UTF-8; the error has the place of the first byte that is not.
+impl TryFrom<Slice> for String {
+    type Error = std::string::FromUtf8Error;
+
+    fn try_from(slice: Slice) -> Result<Self, Self::Error> {
+        String::from_utf8(slice.into())
+    }
+}
+
+/// Arrays of exactly the slice's length.
+impl<const N: usize> TryFrom<Slice> for [u8; N] {
+    type Error = std::array::TryFromSliceError;
+
+    fn try_from(slice: Slice) -> Result<Self, Self::Error> {
+        slice[..].try_into()
+    }
+}
+
+/// Copies no more than the slice itself: a long one is shared.
+#[cfg(feature = "bytes")]
+impl From<Slice> for bytes::Bytes {
+    fn from(slice: Slice) -> Self {
+        bytes::Bytes::from_owner(slice)
+    }
+}
+
+#[cfg(feature = "bytes")]
+impl From<bytes::Bytes> for Slice {
+    fn from(bytes: bytes::Bytes) -> Self {
+        Slice::from(&bytes[..])
+    }
+}
+
 impl From<Slice> for Vec<u8> {
     fn from(slice: Slice) -> Self {
         slice.to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both forms of a slice.
+    const TEXTS: [&str; 3] = ["", "coral", "a text that is too long for a slice to hold it itself"];
+
+    #[test]
+    fn it_equals_the_same_bytes_of_every_type_from_both_sides() {
+        for text in TEXTS {
+            let (slice, other) = (Slice::from(text), Slice::from("kelp"));
+            assert!(slice == *text && slice == text && slice == text.to_owned() && slice == text.as_bytes().to_vec());
+            assert!(*text == slice && text == slice && text.to_owned() == slice && text.as_bytes().to_vec() == slice);
+            assert!(slice == text.as_bytes() && text.as_bytes() == slice && *text.as_bytes() == slice);
+            assert!(other != *text && text != other && text.as_bytes() != other);
+        }
+        let slice = Slice::from([1, 2, 3]);
+        assert!(slice == [1, 2, 3] && [1, 2, 3] == slice && slice == &[1, 2, 3] && slice != [1, 2]);
+    }
+
+    #[test]
+    fn it_is_converted_to_what_it_came_from_or_refuses() {
+        for text in TEXTS {
+            assert_eq!(String::try_from(Slice::from(text.to_owned())).as_deref(), Ok(text));
+            assert_eq!(Vec::from(Slice::from(text.as_bytes().to_vec())), text.as_bytes());
+        }
+        assert!(String::try_from(Slice::from(&[0xff])).is_err());
+        assert_eq!(<[u8; 3]>::try_from(Slice::from([1, 2, 3])).ok(), Some([1, 2, 3]));
+        assert!(<[u8; 4]>::try_from(Slice::from([1, 2, 3])).is_err());
+    }
+
+    #[cfg(feature = "bytes")]
+    #[test]
+    fn it_shares_its_bytes() {
+        for text in TEXTS {
+            let slice = Slice::from(text);
+            let (address, is_long) = (slice.as_ptr(), slice.len() > HERE);
+            let bytes = bytes::Bytes::from(slice);
+            assert_eq!(bytes, text);
+            assert_eq!(is_long, bytes.as_ptr() == address && !text.is_empty());
+            assert_eq!(Slice::from(bytes), text);
+        }
     }
 }

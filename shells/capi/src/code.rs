@@ -93,7 +93,7 @@ impl From<holm::Error> for Refusal {
             Error::Poisoned { .. } => HOLM_POISONED,
             Error::Unsupported { .. } => HOLM_UNSUPPORTED,
             Error::TooLarge { .. } => HOLM_TOO_LARGE,
-            Error::Invalid { .. } => HOLM_INVALID,
+            Error::Invalid { .. } | Error::Encoding { .. } => HOLM_INVALID,
             Error::Dropped { .. } => HOLM_DROPPED,
             Error::Conflict => HOLM_CONFLICT,
             Error::Ended => HOLM_ENDED,
