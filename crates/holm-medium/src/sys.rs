@@ -14,6 +14,7 @@
 //! | prefaulting, large pages | `madvise` | none: the writer's fault | none: the writer's fault |
 //! | early write-back | `sync_file_range` | the kernel's own | the kernel's own |
 //! | fence in all threads | `membarrier` | fences on both sides | fences on both sides |
+//! | files without a name | `memfd_create` | a temporary file, unlinked | a temporary file, unlinked |
 //! | limit on file sizes | `getrlimit` | `getrlimit` | `getrlimit` |
 //! | coarse time of day | `CLOCK_REALTIME_COARSE` | `CLOCK_REALTIME` | `CLOCK_REALTIME` |
 //! | boot id | `/proc` | `sysctl` | unknown: a crash is assumed |
@@ -47,7 +48,7 @@ pub(crate) use page::page_size;
 pub(crate) use reservation::{Reservation, Sharing};
 pub use system::boot_id;
 pub(crate) use system::{
-    direct_flags, expect_reading, fence_all_threads, file_system, keeps_page_cache, lock_holder, mapping_of,
-    register_fences, reserve_space, start_write_back,
+    anonymous_file, direct_flags, expect_reading, fence_all_threads, file_system, keeps_page_cache, lock_holder,
+    mapping_of, register_fences, reserve_space, start_write_back,
 };
 pub use wall_clock::wall_clock_millis;

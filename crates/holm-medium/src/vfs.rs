@@ -10,11 +10,15 @@
 
 mod aligned;
 mod file_system;
+mod memory;
 mod real;
+mod temporary;
 mod transfer;
 
 pub use crate::sys::boot_id;
 pub use aligned::{AlignedBytes, FORMAT_PAGE};
 pub use file_system::{How, Identity, Vfs, VfsFile};
+pub use memory::MemoryFs;
 pub use real::RealFs;
+pub use temporary::TemporaryFs;
 pub use transfer::{read_exact_at, write_all_at, zero_fill};

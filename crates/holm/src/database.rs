@@ -71,6 +71,21 @@ impl Database {
         Builder::default().open(path)
     }
 
+    /// Makes an empty database in a folder for temporary files, which is removed with the last handle. Otherwise as
+    /// [`Database::open`]. [`Builder::in_memory`] makes one without files.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    ///
+    /// ```
+    /// let db = holm::Database::temporary()?;
+    /// db.keyspace("reefs")?.insert("north", "coral")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn temporary() -> Result<Self> {
+        Builder::default().temporary()
+    }
+
     /// Returns a builder to open a database with options: see [`Builder`].
     ///
     /// ```

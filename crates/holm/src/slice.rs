@@ -264,13 +264,16 @@ mod tests {
     fn it_equals_the_same_bytes_of_every_type_from_both_sides() {
         for text in TEXTS {
             let (slice, other) = (Slice::from(text), Slice::from("kelp"));
-            assert!(slice == *text && slice == text && slice == text.to_owned() && slice == text.as_bytes().to_vec());
-            assert!(*text == slice && text == slice && text.to_owned() == slice && text.as_bytes().to_vec() == slice);
+            let (string, vector) = (String::from(text), Vec::from(text));
+            assert!(slice == *text && slice == text && slice == string && slice == vector);
+            assert!(*text == slice && text == slice && string == slice && vector == slice);
             assert!(slice == text.as_bytes() && text.as_bytes() == slice && *text.as_bytes() == slice);
             assert!(other != *text && text != other && text.as_bytes() != other);
         }
-        let slice = Slice::from([1, 2, 3]);
-        assert!(slice == [1, 2, 3] && [1, 2, 3] == slice && slice == &[1, 2, 3] && slice != [1, 2]);
+        let (slice, array) = (Slice::from([1, 2, 3]), &[1, 2, 3]);
+        assert!(
+            [slice == *array, slice == array, array == slice, *array == slice, slice != [1, 2]].iter().all(|is| *is)
+        );
     }
 
     #[test]

@@ -7,9 +7,10 @@ mod smaps;
 use super::advice::Advice;
 use super::mapping::Mapping;
 use rustix::fd::{AsRawFd, BorrowedFd};
-use rustix::fs::OFlags;
+use rustix::fs::{MemfdFlags, OFlags};
 use rustix::mm::MapFlags;
 use rustix::thread::{MembarrierCommand, membarrier};
+use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -49,6 +50,11 @@ pub(crate) fn expect_reading(file: BorrowedFd<'_>, offset: u64, len: u64) {
 /// Reserves space for part of a file.
 pub(crate) fn reserve_space(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
+}
+
+/// A file without a name, in memory.
+pub(crate) fn anonymous_file() -> io::Result<File> {
+    Ok(rustix::fs::memfd_create("holm", MemfdFlags::CLOEXEC)?.into())
 }
 
 /// The flags with which a file is opened past the page cache, and with which a write is durable when it returns.

@@ -7,8 +7,10 @@ use super::advice::Advice;
 use super::mapping::Mapping;
 use rustix::fd::BorrowedFd;
 use rustix::mm::MapFlags;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The kernel's advice; `None` if it has none of this kind.
 pub(super) fn advice(advice: Advice) -> Option<rustix::mm::Advice> {
@@ -34,6 +36,20 @@ pub(crate) fn expect_reading(_file: BorrowedFd<'_>, _offset: u64, _len: u64) {}
 /// Reserves space for part of a file. Here the caller writes zeros.
 pub(crate) fn reserve_space(_file: BorrowedFd<'_>, _offset: u64, _len: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A file without a name: one for temporary files, which has lost it.
+pub(crate) fn anonymous_file() -> io::Result<File> {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let name = format!("holm-{}-{}.file", std::process::id(), MADE.fetch_add(1, Relaxed));
+        let path = std::env::temp_dir().join(name);
+        match File::options().read(true).write(true).create_new(true).open(&path) {
+            Ok(file) => return std::fs::remove_file(&path).map(|()| file),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// The flags with which a file is opened past the page cache.

@@ -79,14 +79,14 @@ impl Vfs for RealFs {
 
 /// A file of the operating system.
 #[derive(Debug)]
-struct RealFile {
+pub(super) struct RealFile {
     file: File,
     /// The process that locked the file through this handle; 0: none.
     locked_by: AtomicU32,
 }
 
 impl RealFile {
-    fn new(file: File) -> Self {
+    pub(super) fn new(file: File) -> Self {
         RealFile { file, locked_by: AtomicU32::new(0) }
     }
 }

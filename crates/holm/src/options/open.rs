@@ -2,10 +2,13 @@
 
 use super::Builder;
 use crate::database::Database;
-use crate::error::Result;
+use crate::durability::{Durability, ImageMode};
+use crate::error::{Error, Result};
 use crate::opening;
 use crate::read_only::ReadOnlyDatabase;
+use holm_medium::vfs::{MemoryFs, TemporaryFs};
 use std::path::Path;
+use std::sync::Arc;
 
 impl Builder {
     /// Opens the database in a folder, and recovers it if it was not closed cleanly.
@@ -34,6 +37,48 @@ impl Builder {
     /// ```
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         opening::open(path.as_ref(), self).map(Database::new)
+    }
+
+    /// Makes an empty database that has no files: it lies in memory of the kernel, mapped as files are, and is gone
+    /// with its last handle. For tests, caches and data that are computed again.
+    ///
+    /// Everything works as it does in a folder: transactions, snapshots, feeds, [`Database::backup`] into one. There is
+    /// nothing to survive, so [`Builder::durability`] has no effect; epochs end as with
+    /// [`OnSync`](crate::Durability::OnSync). The log is memory, too, at most [`Builder::log_bytes`]. Systems other than
+    /// Linux use a file for temporary files that has no name.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    ///
+    /// ```
+    /// let db = holm::Database::builder().in_memory()?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// assert_eq!(reefs.get("north")?.unwrap(), "coral");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn in_memory(mut self) -> Result<Database> {
+        self.vfs = Arc::new(MemoryFs::default());
+        self.durability(Durability::OnSync).image(ImageMode::Shared).create(true).open("/in memory")
+    }
+
+    /// Makes an empty database in a folder for temporary files, which is removed with the last handle. For tests of
+    /// what a program does with files: otherwise as [`Builder::open`]. A process that is killed leaves the folder.
+    ///
+    /// # Errors
+    /// As [`Builder::open`].
+    ///
+    /// ```
+    /// let db = holm::Database::builder().durability(holm::Durability::Strict).temporary()?;
+    /// db.keyspace("reefs")?.insert("north", "coral")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn temporary(mut self) -> Result<Database> {
+        let files = TemporaryFs::new();
+        let files = files.map_err(|error| Error::io("creating", std::env::temp_dir(), Arc::new(error)))?;
+        let folder = files.folder().join("holm");
+        self.vfs = Arc::new(files);
+        self.create(true).open(folder)
     }
 
     /// Opens a cleanly closed database for reading only. Of the options, only [`Builder::capacity`] has an effect.

@@ -41,6 +41,7 @@ mod ranges;
 mod read_only;
 mod sizes;
 mod snapshots;
+mod temporary;
 mod threads;
 mod tools;
 mod traits;
