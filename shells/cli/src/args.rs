@@ -5,6 +5,7 @@
 mod backup;
 mod damage;
 mod database;
+mod program;
 mod range;
 mod record;
 mod target;
@@ -15,7 +16,8 @@ use clap::{Parser, Subcommand};
 pub(crate) use backup::{Apply, Backup, Restore, Verify};
 pub(crate) use damage::{Repaired, Scrubbed};
 pub(crate) use database::{Bench, Dropped, Keyspaces, Swept};
-pub(crate) use range::{Export, Load, Scan};
+pub(crate) use program::{Completions, Manual};
+pub(crate) use range::{Count, Export, Load, Scan};
 pub(crate) use record::{Cas, Del, Expire, Get, Incr, Pop, Put};
 pub(crate) use target::{Bounds, Expiring, Target, Told, Writing, bytes};
 pub(crate) use units::Lifetime;
@@ -56,7 +58,7 @@ pub(crate) enum Verb {
     /// Store records as `load` does, and print each change once it is durable
     #[command(after_help = range::WATCH)]
     Watch(Load),
-    /// Print the value of a key
+    /// Print the value of a key, or the records of several
     #[command(after_help = record::GET)]
     Get(Get),
     /// Store one record
@@ -80,6 +82,9 @@ pub(crate) enum Verb {
     /// Print records in the order of their keys
     #[command(after_help = range::SCAN)]
     Scan(Scan),
+    /// Print the number of records
+    #[command(after_help = range::COUNT)]
+    Count(Count),
     /// Write a whole keyspace so that `load` reads it back exactly
     #[command(after_help = range::EXPORT)]
     Export(Export),
@@ -122,6 +127,12 @@ pub(crate) enum Verb {
     /// Measure the YCSB workloads, in this process
     #[command(after_help = database::BENCH)]
     Bench(Bench),
+    /// Print the script by which a shell completes commands
+    #[command(after_help = program::COMPLETIONS)]
+    Completions(Completions),
+    /// Write manual pages
+    #[command(after_help = program::MANUAL)]
+    Man(Manual),
 }
 
 #[cfg(test)]

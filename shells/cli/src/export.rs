@@ -26,7 +26,10 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
     let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
         return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
     };
-    export(&keyspace, file, format, args.header)?;
+    let count = export(&keyspace, file, format, args.header)?;
+    if file.is_some() {
+        output::print(output::counted(count, "record") + "\n")?;
+    }
     if keyspace.options().has_expiry() && format != Format::Jsonl {
         note("keys of this keyspace may expire: only jsonl and `backup` keep when");
     }
@@ -36,17 +39,19 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
     Ok(if faults.is_empty() { Exit::Found } else { Exit::Faulty })
 }
 
-fn export(keyspace: &ReadOnlyKeyspace, file: Option<&Path>, format: Format, header: bool) -> anyhow::Result<()> {
+fn export(keyspace: &ReadOnlyKeyspace, file: Option<&Path>, format: Format, header: bool) -> anyhow::Result<u64> {
     let Some(path) = file else {
-        return output::finish(write(keyspace, Writer::new(format, output::standard()), header)?);
+        let (written, count) = write(keyspace, Writer::new(format, output::standard()), header)?;
+        return output::finish(written).map(|()| count);
     };
     let file = File::create_new(path).with_context(|| format!("cannot create {}", path.display()))?;
-    let written = write(keyspace, Writer::new(format, BufWriter::new(&file)), header)?;
+    let (written, count) = write(keyspace, Writer::new(format, BufWriter::new(&file)), header)?;
     output::finish(written)?;
-    file.sync_all().with_context(|| format!("cannot make {} durable", path.display()))
+    file.sync_all().with_context(|| format!("cannot make {} durable", path.display()))?;
+    Ok(count)
 }
 
-fn write<W: Write>(keyspace: &ReadOnlyKeyspace, mut writer: Writer<W>, header: bool) -> anyhow::Result<W> {
+fn write<W: Write>(keyspace: &ReadOnlyKeyspace, mut writer: Writer<W>, header: bool) -> anyhow::Result<(W, u64)> {
     if header {
         writer.header()?;
     }
@@ -60,5 +65,5 @@ fn write<W: Write>(keyspace: &ReadOnlyKeyspace, mut writer: Writer<W>, header: b
     if count != expected && !keyspace.options().has_expiry() {
         bail!("{count} records could be read of {expected}: the database is damaged, see `check`");
     }
-    Ok(writer.into_inner())
+    Ok((writer.into_inner(), count))
 }

@@ -1,16 +1,33 @@
-//! `get`: the value of one key. For an absent key, the exit code is 1 and there is no output.
+//! `get`: the value of one key, or the records of several. For an absent key, the exit code is 1 and there is no output.
 
-use crate::args::Get;
+use anyhow::bail;
+
+use crate::args::{Get, bytes};
 use crate::exit::Exit;
+use crate::formats::{Format, Writer};
 use crate::{opened, output};
 
 pub(crate) fn run(args: &Get) -> anyhow::Result<Exit> {
-    let key = args.record.key()?;
-    let database = opened::readable(&args.record.target.database)?;
-    let Some(keyspace) = database.existing_keyspace(&args.record.target.keyspace)? else {
-        return opened::no_keyspace(&args.record.target.keyspace, &database.keyspaces()?);
+    let keys = args.keys.iter().map(|key| bytes(key, args.escaped)).collect::<anyhow::Result<Vec<_>>>()?;
+    if args.no_newline && keys.len() > 1 {
+        bail!("--no-newline is for one key, found {}", keys.len());
+    }
+    let database = opened::readable(&args.target.database)?;
+    let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
+        return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
     };
-    let Some(value) = keyspace.get(key)? else { return Ok(Exit::Absent) };
-    output::print_value(&value, args.record.escaped, !args.no_newline)?;
-    Ok(Exit::Found)
+    if let [key] = &keys[..] {
+        let Some(value) = keyspace.get(key)? else { return Ok(Exit::Absent) };
+        output::print_value(&value, args.escaped, !args.no_newline)?;
+        return Ok(Exit::Found);
+    }
+    let (mut writer, mut exit) = (Writer::new(Format::Tsv, output::standard()), Exit::Found);
+    for key in &keys {
+        match keyspace.get(key)? {
+            Some(value) => writer.pair(key, &value, None)?,
+            None => exit = Exit::Absent,
+        }
+    }
+    output::finish(writer.into_inner())?;
+    Ok(exit)
 }

@@ -18,6 +18,7 @@ use crate::exit::{Exit, chain};
 use crate::expiring::{self, refusal};
 use crate::formats::tsv::Tsv;
 use crate::formats::{Fault, Format, LIMITS, Next, Pair, Records};
+use crate::interrupt::Interrupt;
 use crate::output::{self, counted};
 use crate::progress::Progress;
 use crate::{input, opened};
@@ -54,6 +55,7 @@ pub(crate) fn load_beside(
         bail!("--header is for csv");
     }
     expiring::check_target(&args.target, &args.expiring)?;
+    let interrupt = Interrupt::listen()?;
     let progress = Progress::new(source.bytes);
     let input = BufReader::with_capacity(READ_BYTES, progress.watch(source.input));
     let mut records: Box<dyn Records + '_> =
@@ -62,7 +64,7 @@ pub(crate) fn load_beside(
     opened::closing(database, |database| {
         let mut tally = Tally::default();
         let mut loaded = || {
-            let loaded = load(args, &source.name, records.as_mut(), database, &mut tally);
+            let loaded = load(args, &source.name, records.as_mut(), database, &interrupt, &mut tally);
             progress.finish();
             // Also after a failure: the error will state that the records before it are stored.
             let synced = database.sync().context("cannot make the records durable");
@@ -134,6 +136,7 @@ fn load(
     source: &str,
     records: &mut dyn Records,
     database: &Database,
+    interrupt: &Interrupt,
     tally: &mut Tally,
 ) -> anyhow::Result<()> {
     let keyspace = expiring::keyspace(database, &args.target.keyspace, &args.expiring)?;
@@ -148,6 +151,9 @@ fn load(
         bail!("{source}: line {line}: {fault}");
     }
     let ended = loop {
+        if interrupt.is_there() {
+            break stored.commit().and(Err(anyhow!("{source}: interrupted")));
+        }
         let error = match records.next(&mut pair) {
             Ok(Next::Pair { line }) => match stored.insert(&pair) {
                 Ok(()) => continue,
@@ -236,7 +242,7 @@ mod tests {
             let lines: String = (0..60_000).map(|number| format!("{number:06}\t{number:0>200}\n")).collect();
             let mut records = Format::Tsv.records(lines.as_bytes(), LIMITS);
             let mut tally = Tally::default();
-            let loaded = load(&args, "lines.tsv", records.as_mut(), &database, &mut tally);
+            let loaded = load(&args, "lines.tsv", records.as_mut(), &database, &Interrupt::default(), &mut tally);
             let synced = database.sync().map_err(anyhow::Error::from);
             let error = ended(loaded, synced, tally.stored).unwrap_err().to_string();
             let there = database.keyspace("default").unwrap().iter().filter(Result::is_ok).count();

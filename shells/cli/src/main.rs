@@ -13,6 +13,8 @@ mod bounds;
 mod cas;
 mod check;
 mod clear;
+mod completions;
+mod count;
 mod del;
 mod drop;
 mod escape;
@@ -24,8 +26,10 @@ mod formats;
 mod get;
 mod incr;
 mod input;
+mod interrupt;
 mod keyspaces;
 mod load;
+mod man;
 mod opened;
 mod output;
 mod pop;
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         args::Verb::Incr(args) => incr::run(args),
         args::Verb::Pop(args) => pop::run(args),
         args::Verb::Scan(args) => scan::run(args),
+        args::Verb::Count(args) => count::run(args),
         args::Verb::Export(args) => export::run(args),
         args::Verb::Clear(args) => clear::run(args),
         args::Verb::Backup(args) => backup::run(args),
@@ -71,6 +76,8 @@ fn main() -> ExitCode {
         args::Verb::Repair(args) => repair::run(args),
         args::Verb::Sweep(args) => sweep::run(args),
         args::Verb::Bench(args) => bench::run(args),
+        args::Verb::Completions(args) => completions::run(args),
+        args::Verb::Man(args) => man::run(args),
     };
     exit::code(done)
 }

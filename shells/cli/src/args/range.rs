@@ -14,6 +14,7 @@ Formats, by the file's extension or --format (standard input: tsv):
   jsonl  {\"key\": \"..\", \"value\": \"..\"}; bytes that are not UTF-8 as key_base16, value_base16
 
 Records are stored in input order, so a killed load leaves a prefix of its input. \
+^C ends it in order: what was read is stored, and the command says how much. \
 A bad line stops the load; the records before it are stored. Keys have at most 64 KiB, values at most 1 GiB. \
 With --skip-bad, reading of a CSV continues at the line after the bad one; an unclosed quote still stops the load.
 
@@ -97,8 +98,28 @@ pub(crate) struct Scan {
     pub(crate) format: Format,
 }
 
+pub(super) const COUNT: &str = "\
+Without bounds, and where no key expires, the number is read and not counted. Keys that have expired are left out.
+
+Examples:
+  holm count packages.holm
+  holm count packages.holm --prefix python3-
+  holm count log.holm --from 2026-01-01 --to 2026-02-01 --keyspace events";
+
+/// Arguments of `count`.
+#[derive(Debug, Args)]
+pub(crate) struct Count {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+    /// --from, --to and --prefix contain escapes
+    #[arg(long)]
+    pub(crate) escaped: bool,
+}
+
 pub(super) const EXPORT: &str = "\
-The formats are those of `load`. An existing file is never overwritten.
+The formats are those of `load`. An existing file is never overwritten. Prints how many records a file has.
 
 Keys that have expired are left out. Of the others, jsonl has the time at which they expire, as expires_ms; `load \
 --expires-in never` reads it back. The other formats have no place for it. `backup` keeps all of it.

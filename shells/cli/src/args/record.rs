@@ -10,11 +10,13 @@ use super::units::lifetime;
 use crate::formats::Format;
 
 pub(super) const GET: &str = "\
-The value is printed literally, or with escapes if --escaped is given, and followed by a line feed. Exit code 1 if the \
-key is absent.
+The value is printed literally, or with escapes if --escaped is given, and followed by a line feed. Of several keys, \
+the records are printed as `export` prints them in tsv, those that are there, in the order of the arguments. Exit code \
+1 if a key is absent.
 
 Examples:
   holm get packages.holm zlib1g
+  holm get packages.holm zlib1g zsh
   holm get photos.holm north.jpg --no-newline > north.jpg
   holm get sea.holm --escaped 'a\\x00b'";
 
@@ -22,8 +24,14 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct Get {
     #[command(flatten)]
-    pub(crate) record: Record,
-    /// Print only the value's bytes
+    pub(crate) target: Target,
+    /// Key of the record, or keys of several
+    #[arg(required = true, value_name = "KEY")]
+    pub(crate) keys: Vec<OsString>,
+    /// Use escapes such as \xHH in the keys, and in a value printed; see `holm --help`
+    #[arg(long)]
+    pub(crate) escaped: bool,
+    /// Print only the value's bytes, of one key
     #[arg(long, short)]
     pub(crate) no_newline: bool,
 }

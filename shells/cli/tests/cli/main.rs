@@ -8,6 +8,7 @@ mod expiry;
 mod input;
 mod load;
 mod output;
+mod program;
 mod ranges;
 mod reading;
 mod records;

@@ -50,7 +50,7 @@ fn what_is_exported_is_loaded_exactly() {
     let expected = sea.holm("export first").with(0);
     assert_eq!(expected.lines().count(), 7);
     for format in ["tsv", "csv", "jsonl"] {
-        sea.holm(&format!("export first out.{format}")).with(0);
+        assert_eq!(sea.holm(&format!("export first out.{format}")).with(0), "7 records\n");
         sea.holm(&format!("load {format}.holm out.{format}")).with(0);
         assert_eq!(sea.holm(&format!("export {format}.holm")).with(0), expected, "{format}");
         let piped = sea.holm(&format!("export first --format {format}"));

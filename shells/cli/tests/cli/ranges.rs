@@ -25,6 +25,36 @@ fn a_range_is_removed() {
 }
 
 #[test]
+fn a_range_is_counted() {
+    let sea = with_letters();
+    for (options, count) in [
+        ("", "5"),
+        ("--prefix ab", "2"),
+        ("--from abc --to c", "2"),
+        (r"--escaped --prefix \x61b", "2"),
+        ("--prefix x", "0"),
+        ("--from c --to a", "0"),
+    ] {
+        assert_eq!(sea.holm(&format!("count db {options}")).with(0), format!("{count}\n"), "{options}");
+    }
+    sea.holm("count db --keyspace absent").with(1);
+    // What has expired does not count, removed or not.
+    sea.fed("load db --keyspace tides --expires-in 1h", b"a\t1\nb\t2\n").with(0);
+    sea.fed("load db --keyspace tides --format jsonl", br#"{"key":"c","value":"1","expires_ms":1}"#).with(0);
+    assert_eq!(sea.holm("count db --keyspace tides").with(0), "2\n");
+}
+
+#[test]
+fn several_keys_are_read_at_once() {
+    let sea = with_letters();
+    assert_eq!(sea.holm("get db b a").with(0), "b\t4\na\t1\n");
+    assert_eq!(sea.holm("get db b x a").with(1), "b\t4\na\t1\n");
+    assert_eq!(sea.holm("get db x y").with(1), "");
+    assert_eq!(sea.holm(r"get db --escaped \x61 \x62").with(0), "a\t1\nb\t4\n");
+    assert!(sea.holm("get db a b --no-newline").complaint().contains("--no-newline is for one key"));
+}
+
+#[test]
 fn a_range_without_records_is_absent() {
     let sea = with_letters();
     for options in ["--prefix x", "--from c --to a", "--from b --to b", "--prefix a --from b"] {
