@@ -1,4 +1,4 @@
-//! `get`: the value of one key, or the records of several. For an absent key, the exit code is 1 and there is no output.
+//! `get`: the value of one key, or the records of several. The exit code is 1 if a key is absent.
 
 use anyhow::bail;
 

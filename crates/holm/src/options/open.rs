@@ -42,10 +42,10 @@ impl Builder {
     /// Makes an empty database that has no files: it lies in memory of the kernel, mapped as files are, and is gone
     /// with its last handle. For tests, caches and data that are computed again.
     ///
-    /// Everything works as it does in a folder: transactions, snapshots, feeds, [`Database::backup`] into one. There is
-    /// nothing to survive, so [`Builder::durability`] has no effect; epochs end as with
-    /// [`OnSync`](crate::Durability::OnSync). The log is memory, too, at most [`Builder::log_bytes`]. Systems other than
-    /// Linux use a file for temporary files that has no name.
+    /// Everything works as it does in a folder: transactions, snapshots, feeds, [`Database::backup`] into one. There
+    /// is nothing to survive, so [`Builder::durability`] has no effect; epochs end as with
+    /// [`OnSync`](Durability::OnSync). The log is memory, too, at most [`Builder::log_bytes`]. Systems other than Linux
+    /// use a file for temporary files that has no name.
     ///
     /// # Errors
     /// As [`Builder::open`].

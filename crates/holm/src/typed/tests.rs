@@ -1,3 +1,5 @@
+//! Encodings: the order of the bytes is that of the values, and every key comes back. Tables: what a map does.
+
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -111,7 +113,10 @@ proptest! {
     }
 
     #[test]
-    fn a_prefix_is_of_exactly_the_tuples_that_begin_so(keys in vec((text(), any::<u8>(), text()), 0..40), at in 0..40_usize) {
+    fn a_prefix_is_of_exactly_the_tuples_that_begin_so(
+        keys in vec((text(), any::<u8>(), text()), 0..40),
+        at in 0..40_usize,
+    ) {
         let Some((first, second, _)) = keys.get(at) else { return Ok(()) };
         for key in &keys {
             let whole = bytes(key, true);
