@@ -31,6 +31,7 @@
 //! any length. Orders of memory weaker than sequential consistency are Miri's.
 
 mod counts;
+mod draw;
 mod oracle;
 mod plan;
 mod run;
@@ -42,6 +43,6 @@ mod turns;
 mod world;
 
 pub use counts::Counts;
-pub use plan::{Crash, End, FaultAt, Plan, Profile, What};
+pub use plan::{Crash, End, FaultAt, Plan, Profile, What, When};
 pub use run::{Outcome, run};
 pub use shrink::shrink;

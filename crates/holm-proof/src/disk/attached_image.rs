@@ -8,7 +8,7 @@ use super::content::Content;
 use super::names::Inode;
 use super::{SimDisk, State};
 use holm_medium::vfs::FORMAT_PAGE as PAGE;
-use holm_medium::{Area, Image};
+use holm_medium::{Area, Image, parts};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::fmt;
@@ -70,6 +70,15 @@ impl SimDisk {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         self.state().write_back(&mut |_| random.random_ratio(1, of));
     }
+
+    /// Words of a mapping as they are now; none where no such place is mapped. This counts no call.
+    pub fn stored(&self, loc: u64, words: usize) -> Vec<u64> {
+        let state = self.state();
+        let mapped = state.attached_images.iter().find(|attached| attached.area == parts(loc).0);
+        let mapped = mapped.and_then(|attached| attached.image.words(loc, words));
+        mapped.unwrap_or_default().iter().map(|word| word.read()).collect()
+    }
+
     /// The kernel's own write-back of everything dirty in a file fails. Its pages are then clean and not on the disk,
     /// and the file's next sync fails once, whichever program calls it. Returns whether there is such a file.
     pub fn fail_write_back(&self, path: &Path) -> bool {

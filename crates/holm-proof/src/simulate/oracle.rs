@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::solo::{DOOMED, SOLO, contents, is_possible};
-use super::stage::{Moment, Stage};
+use super::stage::{Live, Moment, Promises, Stage};
 use super::threads::{REGISTERS, found_registers};
 use super::world::{Notes, World, builder, lock, open};
 use crate::cycles::{check, check_left};
@@ -46,7 +46,7 @@ pub(super) fn judge_history(notes: &Notes) {
 /// # Panics
 /// If anything is wrong.
 pub(super) fn judge_image(plan: &Plan, stage: &Arc<Stage>, moment: &Moment, notes: &Notes) {
-    let crash = moment.crash;
+    let crash = &moment.crash;
     let (mut disk, mut floor) = (moment.disk.clone(), moment.floor);
     if let Some(call) = crash.again {
         disk.fail(Kind::Any, call, Fault::PowerCut);
@@ -59,7 +59,14 @@ pub(super) fn judge_image(plan: &Plan, stage: &Arc<Stage>, moment: &Moment, note
         }
         disk = disk.crash_seeded(crash.seed ^ 1);
     }
-    let db = match open(plan, stage, &disk) {
+    let promises = Promises::Of { now: moment.now, floor, synced: moment.synced };
+    stage.begin(Live { disk: disk.clone(), promises }, &crash.within);
+    let opened = open(plan, stage, &disk);
+    stage.end();
+    for within in stage.take_moments() {
+        judge_image(plan, stage, &within, notes);
+    }
+    let db = match opened {
         Ok(db) => db,
         // An image whose crash lies before the end of its creation is none.
         Err(error) => panic!("the image cannot be opened: {error}"),

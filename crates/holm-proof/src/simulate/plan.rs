@@ -1,11 +1,8 @@
 //! What one run does: drawn from a seed and a profile, and small enough to be printed.
 
 use holm::Durability;
-use rand::{Rng, SeedableRng};
-use rand_pcg::Pcg64Mcg;
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 /// Which runs are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,17 +48,30 @@ pub enum End {
     Power,
 }
 
-/// A crash.
+/// When a crash occurs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Crash {
+pub enum When {
     /// Before this step of the run.
-    pub step: u64,
+    Step(u64),
+    /// Before this step among those in which the stores of a commit are in progress.
+    InCommit(u64),
+    /// Once the disk has got this many calls, and this many steps later.
+    Call(u64, u64),
+}
+
+/// A crash.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Crash {
+    /// When.
+    pub when: When,
     /// What ends.
     pub end: End,
     /// Decides what is left.
     pub seed: u64,
     /// The power goes once more, in this call to the disk of the recovery.
     pub again: Option<u64>,
+    /// Crashes of the recovery.
+    pub within: Vec<Crash>,
 }
 
 /// What happens to the live disk, or to the clock on the wall.
@@ -125,6 +135,11 @@ pub struct Plan {
     pub expires: bool,
     /// Whether a thread follows the feed, and whether one takes backups.
     pub copies: bool,
+    /// Keys that the thread's own keyspace has from the beginning. If there are any, the database was closed and opened
+    /// since they were written: the log has nothing of them.
+    pub loaded: u64,
+    /// Nanoseconds from one call of `sync` to the next, on average.
+    pub sync_ns: u64,
     /// Operations of each thread.
     pub operations: u64,
     /// Keys beside each list.
@@ -146,115 +161,14 @@ pub struct Plan {
     pub stalls: u32,
     /// Nanoseconds of a step, on average.
     pub tick_ns: u64,
-    /// Crashes, in the order of their steps.
+    /// Crashes.
     pub crashes: Vec<Crash>,
     /// Faults, in the order of their steps.
     pub faults: Vec<FaultAt>,
 }
 
-/// Steps of a run, roughly, for each operation of each thread: faults and crashes are drawn within.
-const STEPS_EACH: u64 = 30;
-
-impl Plan {
-    /// Draws a plan.
-    pub fn draw(seed: u64, profile: Profile) -> Plan {
-        let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let kind = match profile {
-            Profile::All => {
-                [Profile::Calm, Profile::Crashes, Profile::Crashes, Profile::Faults][random.random_range(0..4)]
-            }
-            chosen => chosen,
-        };
-        let intervals = [1, 2, 10];
-        let durability = match random.random_range(0..5) {
-            0 => Durability::Strict,
-            1 => Durability::OnSync,
-            _ => Durability::Buffered { interval: Duration::from_millis(intervals[random.random_range(0..3)]) },
-        };
-        let small = random.random_ratio(1, 8);
-        let heavy = !small && random.random_ratio(1, 6);
-        let mut plan = Plan {
-            seed,
-            profile,
-            workers: random.random_range(1..=3),
-            registers: random.random_range(0..=3),
-            solo: random.random_ratio(1, 2) || heavy,
-            heavy,
-            drops: random.random_ratio(1, 4),
-            expires: random.random_ratio(1, 4),
-            copies: random.random_ratio(1, 4),
-            operations: random.random_range(4..=24),
-            fillers: [0, 3, 12, 40][random.random_range(0..4)],
-            long_batch: if random.random_ratio(1, 8) { 60 } else { 0 },
-            durability,
-            private: random.random_ratio(1, 3),
-            heap: if small { SMALL } else { [1 << 20, if heavy { 16 << 20 } else { 2 << 20 }] },
-            apart: [1, 4, 16, 64][random.random_range(0..4)],
-            sticky: [0, 32, 56, 62][random.random_range(0..4)],
-            stalls: [0, 8, 64, 512][random.random_range(0..4)],
-            tick_ns: [200, 2_000, 20_000][random.random_range(0..3)],
-            crashes: Vec::new(),
-            faults: Vec::new(),
-        };
-        if heavy {
-            // Large values have many words.
-            plan.apart = 64;
-            plan.operations = plan.operations.max(12);
-        }
-        if plan.fillers == 0 {
-            plan.long_batch = 0;
-        }
-        let horizon = plan.operations * (plan.workers + plan.registers + 2) * STEPS_EACH;
-        if kind != Profile::Calm {
-            plan.draw_crashes(&mut random, horizon);
-        }
-        plan.draw_faults(&mut random, horizon, kind == Profile::Faults);
-        plan
-    }
-
-    fn draw_crashes(&mut self, random: &mut Pcg64Mcg, horizon: u64) {
-        for _ in 0..random.random_range(1..=4) {
-            self.crashes.push(Crash {
-                step: random.random_range(0..horizon),
-                end: [End::Death, End::PowerToDurable, End::Power, End::Power][random.random_range(0..4)],
-                seed: random.random(),
-                again: random.random_ratio(1, 3).then(|| random.random_range(0..60)),
-            });
-        }
-        self.crashes.sort_by_key(|crash| crash.step);
-    }
-
-    fn draw_faults(&mut self, random: &mut Pcg64Mcg, horizon: u64, fails: bool) {
-        if self.heavy {
-            // Checkpoints take long enough for the log to come round.
-            self.faults.push(FaultAt { step: 0, what: What::Slow([0, 500, 5_000][random.random_range(0..3)]) });
-        }
-        for _ in 0..random.random_range(0..=8) {
-            let what = match random.random_range(0..8) {
-                0..4 => What::WriteBack(random.random_range(1..=4)),
-                4 => What::WallClock(random.random_range(-5_000..20_000)),
-                5 => What::Stop([5, 50, 1_500, 70_000][random.random_range(0..4)]),
-                _ => What::Slow([0, 20, 1_000][random.random_range(0..3)]),
-            };
-            self.faults.push(FaultAt { step: random.random_range(0..horizon), what });
-        }
-        for _ in 0..if fails { random.random_range(1..=2) } else { 0 } {
-            let step = random.random_range(0..horizon);
-            match random.random_range(0..4) {
-                0 => self.faults.push(FaultAt { step, what: What::FailWriteBack(random.random_range(0..2)) }),
-                1 => self.faults.push(FaultAt { step, what: What::Eio(random.random_range(0..12)) }),
-                _ => {
-                    self.faults.push(FaultAt { step, what: What::Full });
-                    self.faults.push(FaultAt { step: step + horizon / 4, what: What::Room });
-                }
-            }
-        }
-        self.faults.sort_by_key(|fault| fault.step);
-    }
-}
-
 /// The areas of a database that runs out of its capacity.
-const SMALL: [usize; 2] = [192 << 10, 128 << 10];
+pub(super) const SMALL: [usize; 2] = [192 << 10, 128 << 10];
 
 impl Plan {
     /// Whether the database may run out of its capacity.

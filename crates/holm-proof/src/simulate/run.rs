@@ -4,7 +4,7 @@ use super::counts::Counts;
 use super::oracle;
 use super::plan::Plan;
 use super::solo;
-use super::stage::{Live, Stage};
+use super::stage::{Live, Promises, Returned, Stage};
 use super::threads;
 use super::turns::Turns;
 use super::world::{Notes, World, lock, open};
@@ -110,7 +110,6 @@ fn perform(plan: &Plan, stage: &Arc<Stage>) {
         Err(Error::Capacity { .. }) if plan.is_small() => return,
         Err(error) => panic!("the database cannot be created: {error}"),
     };
-    stage.end();
     for moment in stage.take_moments() {
         oracle::judge_image(plan, stage, &moment, &notes);
     }
@@ -119,26 +118,32 @@ fn perform(plan: &Plan, stage: &Arc<Stage>) {
 }
 
 fn begin(plan: &Plan, stage: &Arc<Stage>, disk: &SimDisk) -> Result<World> {
+    let notes = Notes::default();
+    if plan.loaded > 0 {
+        let db = open(plan, stage, disk)?;
+        lock(&notes.solo).push(solo::load(plan, &db)?);
+        db.close()?;
+    }
     let db = open(plan, stage, disk)?;
     let board = Board::new(&db, 0, plan.fillers)?.with_long_batches(plan.long_batch);
     db.keyspace(threads::REGISTERS)?;
     db.keyspace(solo::SOLO)?;
     db.sync()?;
     let (synced, failed) = (Arc::new(AtomicU64::new(0)), AtomicBool::new(false));
-    let (notes, writers) = (Notes::default(), AtomicU64::new(0));
+    let writers = AtomicU64::new(0);
     Ok(World { plan: plan.clone(), stage: stage.clone(), db, board, notes, synced, failed, writers })
 }
 
 /// Runs all threads, and closes the database. What was noted is left.
 fn live(world: World, disk: &SimDisk) -> Notes {
     let plan = &world.plan;
-    world.stage.begin(Live {
-        disk: disk.clone(),
+    let returned = Returned {
         instants: world.board.instants(),
         synced: world.synced.clone(),
         strict: plan.durability == Durability::Strict,
         private: plan.private,
-    });
+    };
+    world.stage.begin(Live { disk: disk.clone(), promises: Promises::Returned(returned) }, &plan.crashes);
     let writers =
         plan.workers + plan.registers + [plan.solo, plan.drops, plan.expires].map(u64::from).iter().sum::<u64>();
     world.writers.store(writers, SeqCst);
@@ -176,6 +181,7 @@ fn live(world: World, disk: &SimDisk) -> Notes {
 
 /// Judges the answers, and closes the database.
 fn end(world: World, disk: &SimDisk) -> Notes {
+    world.stage.end();
     disk.slow_down(std::time::Duration::ZERO);
     let committed =
         |transaction: &&crate::cycles::Transaction| matches!(transaction.outcome, crate::cycles::Outcome::Committed(_));

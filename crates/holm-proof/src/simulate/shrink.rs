@@ -1,6 +1,6 @@
 //! Makes a failing plan smaller.
 
-use super::plan::Plan;
+use super::plan::{Plan, When};
 use super::run::{Outcome, run};
 
 /// The most runs that shrinking takes.
@@ -64,7 +64,22 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     add(&|plan| (plan.fillers, plan.long_batch) = (0, 0));
     add(&|plan| plan.long_batch = 0);
     add(&|plan| plan.crashes.iter_mut().for_each(|crash| crash.again = None));
-    add(&|plan| plan.crashes.iter_mut().for_each(|crash| crash.step = crash.step * 3 / 4));
+    add(&|plan| plan.crashes.iter_mut().for_each(|crash| crash.within.truncate(1)));
+    add(&|plan| plan.crashes.iter_mut().for_each(|crash| crash.within.clear()));
+    add(&|plan| {
+        plan.crashes.iter_mut().for_each(|crash| {
+            crash.within.iter_mut().for_each(|within| within.within.clear());
+        })
+    });
+    add(&|plan| {
+        plan.crashes.iter_mut().for_each(|crash| {
+            if let When::Step(at) = &mut crash.when {
+                *at = *at * 3 / 4;
+            }
+        })
+    });
+    add(&|plan| plan.loaded = 0);
+    add(&|plan| plan.loaded /= 2);
     add(&|plan| plan.stalls = 0);
     all
 }

@@ -1,8 +1,9 @@
 //! A thread with a keyspace of its own: puts, removals, batches and range removals, of which each state is known. And
 //! one that drops its keyspace, and one whose keys expire.
 
+use super::plan::Plan;
 use super::world::{World, lock};
-use holm::{KeyspaceOptions, Result};
+use holm::{Batch, Database, Keyspace, KeyspaceOptions, Result};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
@@ -36,11 +37,27 @@ pub(super) struct Step {
     one_by_one: bool,
 }
 
+/// Puts every other key of the thread's own keyspace, before there are instants: room for others is between them.
+pub(super) fn load(plan: &Plan, db: &Database) -> Result<Step> {
+    let space = db.keyspace(SOLO)?;
+    let changes: Vec<Change> = (0..plan.loaded).map(|key| (name(2 * key), Some(vec![key as u8; 8]))).collect();
+    changes.iter().fold(db.batch(), |batch, change| change_in(batch, &space, change)).commit()?;
+    Ok(Step { began: 0, ended: Some(0), changes, one_by_one: false })
+}
+
+fn change_in(batch: Batch, space: &Keyspace, (key, value): &Change) -> Batch {
+    match value {
+        Some(value) => batch.insert(space, key, value),
+        None => batch.remove(space, key),
+    }
+}
+
 /// Changes the thread's own keyspace.
 pub(super) fn solo(world: &World) -> Result<()> {
     let space = world.db.keyspace(SOLO)?;
     let mut random = Pcg64Mcg::seed_from_u64(world.plan.seed ^ 0x5010);
     let mut model = Contents::new();
+    lock(&world.notes.solo).iter().flat_map(|step| &step.changes).for_each(|change| apply(&mut model, change));
     for _ in 0..world.plan.operations {
         let (key, kind) = (random.random_range(0..KEYS), random.random_range(0..8));
         let value = |random: &mut Pcg64Mcg| {
@@ -62,13 +79,7 @@ pub(super) fn solo(world: &World) -> Result<()> {
         let done = match (&changes[..], kind) {
             ([(key, Some(value))], 0..3) => space.insert(key, value),
             (_, 3) => space.remove(name(key)).map(drop),
-            (all, 4..7) => {
-                let batch = all.iter().fold(world.db.batch(), |batch, (key, value)| match value {
-                    Some(value) => batch.insert(&space, key, value),
-                    None => batch.remove(&space, key),
-                });
-                batch.commit()
-            }
+            (all, 4..7) => all.iter().fold(world.db.batch(), |batch, change| change_in(batch, &space, change)).commit(),
             _ => space.remove_range(name(key)..name(key + 60)).map(drop),
         };
         if let Err(error) = done {
@@ -102,7 +113,7 @@ fn is_same(found: &Contents, expected: &Contents) -> bool {
 }
 
 /// The pairs of a keyspace.
-pub(super) fn contents(space: &holm::Keyspace) -> Result<Contents> {
+pub(super) fn contents(space: &Keyspace) -> Result<Contents> {
     space.iter().map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec()))).collect()
 }
 
@@ -110,7 +121,8 @@ pub(super) fn contents(space: &holm::Keyspace) -> Result<Contents> {
 /// taken effect, and nothing that began after `now`.
 pub(super) fn is_possible(steps: &[Step], found: &Contents, floor: u64, now: u64) -> bool {
     let mut model = Contents::new();
-    let must = |step: &Step| step.ended.is_some_and(|ended| ended < floor);
+    // What was loaded is there before the first instant.
+    let must = |step: &Step| step.ended.is_some_and(|ended| ended < floor.max(1));
     let first = steps.iter().take_while(|step| must(step)).count();
     steps[..first].iter().flat_map(|step| &step.changes).for_each(|change| apply(&mut model, change));
     if model == *found {

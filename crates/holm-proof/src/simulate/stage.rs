@@ -2,9 +2,10 @@
 //! crashes have left.
 
 use super::counts::Counts;
-use super::plan::{Crash, End, Plan, What};
+use super::plan::{Crash, End, Plan, What, When};
 use crate::disk::{Fault, Kind, SimDisk};
 use holm_medium::sync::scheduled::time;
+use holm_medium::{Area, INTENTS};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,9 +29,74 @@ pub(super) struct Moment {
     pub(super) synced: u64,
 }
 
+impl Moment {
+    fn of(live: &Live, crash: Crash, has_failed: bool) -> Moment {
+        let (now, survived, synced) = match &live.promises {
+            Promises::Of { now, floor, synced } => (*now, *floor, *synced),
+            Promises::Returned(returned) => {
+                let now = returned.instants.fetch_add(1, SeqCst);
+                let synced = if returned.strict { now } else { returned.synced.load(SeqCst) };
+                (now, if returned.private || has_failed { synced } else { now }, synced)
+            }
+        };
+        let (disk, floor) = match crash.end {
+            End::Death => (live.disk.kill(), survived),
+            End::PowerToDurable => (live.disk.crash_to_durable(), synced),
+            End::Power => {
+                // The kernel may have written some pages back just before.
+                if let of @ 1.. = crash.seed % 4 {
+                    live.disk.write_back(crash.seed, of as u32);
+                }
+                (live.disk.crash_seeded(crash.seed), synced)
+            }
+        };
+        Moment { crash, disk, now, floor, synced }
+    }
+}
+
+/// Whether a crash is due. `waited` counts the steps that count for it.
+fn is_due(live: &Live, when: When, step: u64, waited: &mut u64) -> bool {
+    let (counts, after) = match when {
+        When::Step(at) => return at <= step,
+        When::InCommit(after) => (is_in_commit(&live.disk), after),
+        When::Call(calls, after) => (live.disk.calls().of(Kind::Any) >= calls, after),
+    };
+    *waited += u64::from(counts);
+    *waited > after
+}
+
+/// Whether an intent is set: a commit of several writes has begun its stores, and not ended them.
+fn is_in_commit(disk: &SimDisk) -> bool {
+    disk.stored(Area::Leaves.at(64), INTENTS).iter().any(|word| *word != 0)
+}
+
+/// What the crash is counted as.
+fn name_of(crash: &Crash) -> &'static str {
+    match (crash.when, crash.end) {
+        (When::InCommit(_), _) => "deaths in commits",
+        (When::Call(..), End::Death) => "deaths in recoveries",
+        (When::Call(..), _) => "power cuts in recoveries",
+        (_, End::Death) => "deaths",
+        _ => "power cuts",
+    }
+}
+
 /// The part of a run that crashes and faults meet.
 pub(super) struct Live {
     pub(super) disk: SimDisk,
+    pub(super) promises: Promises,
+}
+
+/// What a crash must leave.
+pub(super) enum Promises {
+    /// What has returned to the threads.
+    Returned(Returned),
+    /// The same as what the crash must leave whose recovery this is.
+    Of { now: u64, floor: u64, synced: u64 },
+}
+
+/// What has returned to threads.
+pub(super) struct Returned {
     /// The next instant of the history.
     pub(super) instants: Arc<AtomicU64>,
     /// What had returned before this instant was durable when a call said so.
@@ -52,7 +118,8 @@ pub(super) struct Stage {
 
 #[derive(Default)]
 struct State {
-    crashes: Vec<Crash>,
+    /// With the steps since their calls, or in commits.
+    crashes: Vec<(Crash, u64)>,
     faults: Vec<super::plan::FaultAt>,
     live: Option<Live>,
     /// Steps since the run is live.
@@ -69,7 +136,6 @@ impl Stage {
     pub(super) fn new(plan: &Plan) -> Self {
         let stage = Stage::default();
         // In reverse: the next one is the last.
-        stage.state().crashes = plan.crashes.iter().rev().copied().collect();
         stage.state().faults = plan.faults.iter().rev().copied().collect();
         stage
     }
@@ -78,16 +144,22 @@ impl Stage {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on, steps count, and what was planned happens.
-    pub(super) fn begin(&self, live: Live) {
-        self.state().live = Some(live);
+    /// From now on, steps count, and what was planned happens, with these crashes.
+    pub(super) fn begin(&self, live: Live, crashes: &[Crash]) {
+        let mut state = self.state();
+        state.crashes = crashes.iter().map(|crash| (crash.clone(), 0)).collect();
+        state.step = 0;
+        state.live = Some(live);
         self.is_live.store(true, SeqCst);
     }
 
-    /// Nothing more happens.
-    pub(super) fn end(&self) {
+    /// Nothing more happens. Returns the crashes that have not occurred.
+    pub(super) fn end(&self) -> Vec<Crash> {
         self.is_live.store(false, SeqCst);
-        self.state().live = None;
+        let mut state = self.state();
+        state.live = None;
+        state.faults.clear();
+        std::mem::take(&mut state.crashes).into_iter().map(|(crash, _)| crash).collect()
     }
 
     pub(super) fn is_live(&self) -> bool {
@@ -144,20 +216,11 @@ impl Stage {
             state.has_failed |= fault.what.is_failure();
             self.meet(live, fault.what, &mut state.counts, fault.step);
         }
-        while let Some(crash) = state.crashes.pop_if(|crash| crash.step <= state.step) {
-            state.moments.push(Self::crash(live, crash, state.has_failed));
+        let step = state.step;
+        for (crash, _) in state.crashes.extract_if(.., |(crash, waited)| is_due(live, crash.when, step, waited)) {
+            state.counts.add(name_of(&crash), 1);
+            state.moments.push(Moment::of(live, crash, state.has_failed));
         }
-    }
-
-    fn crash(live: &Live, crash: Crash, has_failed: bool) -> Moment {
-        let now = live.instants.fetch_add(1, SeqCst);
-        let (disk, survives) = match crash.end {
-            End::Death => (live.disk.kill(), !live.private && !has_failed),
-            End::PowerToDurable => (live.disk.crash_to_durable(), false),
-            End::Power => (live.disk.crash_seeded(crash.seed), false),
-        };
-        let synced = if live.strict { now } else { live.synced.load(SeqCst) };
-        Moment { crash, disk, now, floor: if survives { now } else { synced }, synced }
     }
 
     fn meet(&self, live: &Live, what: What, counts: &mut Counts, seed: u64) {

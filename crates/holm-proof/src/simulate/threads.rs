@@ -5,7 +5,7 @@ use crate::cycles::{Lists, Outcome, Step, Transaction};
 use crate::history::{Action, Call};
 use crate::lists::Worker;
 use holm::{Error, Keyspace, Result};
-use holm_medium::sync::yield_now;
+use holm_medium::sync::{sleep, yield_now};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::collections::BTreeMap;
@@ -102,8 +102,9 @@ fn number(value: &[u8]) -> u64 {
 pub(super) fn syncs(world: &World) {
     let mut random = Pcg64Mcg::seed_from_u64(world.plan.seed ^ 0x51);
     while world.writers.load(SeqCst) > 0 {
-        for _ in 0..random.random_range(0..200) {
-            yield_now();
+        match world.plan.sync_ns {
+            0 => (0..random.random_range(0..200)).for_each(|_| yield_now()),
+            apart => sleep(Duration::from_nanos(random.random_range(0..2 * apart))),
         }
         if let Err(error) = world.sync() {
             return world.refused(&error);

@@ -1,0 +1,145 @@
+//! Draws a plan from a seed: the distributions, and nothing else.
+
+use super::plan::{Crash, End, FaultAt, Plan, Profile, SMALL, What, When};
+use holm::Durability;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::time::Duration;
+
+/// An hour, in milliseconds.
+const HOUR_MS: i32 = 3_600_000;
+
+/// Steps of a run, roughly, for each operation of each thread: faults and crashes are drawn within.
+const STEPS_EACH: u64 = 30;
+
+impl Plan {
+    /// Draws a plan.
+    pub fn draw(seed: u64, profile: Profile) -> Plan {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let kind = match profile {
+            Profile::All => {
+                [Profile::Calm, Profile::Crashes, Profile::Crashes, Profile::Faults][random.random_range(0..4)]
+            }
+            chosen => chosen,
+        };
+        let intervals = [1, 2, 10];
+        let durability = match random.random_range(0..5) {
+            0 => Durability::Strict,
+            1 => Durability::OnSync,
+            _ => Durability::Buffered { interval: Duration::from_millis(intervals[random.random_range(0..3)]) },
+        };
+        let small = random.random_ratio(1, 8);
+        let heavy = !small && random.random_ratio(1, 6);
+        let mut plan = Plan {
+            seed,
+            profile,
+            workers: random.random_range(1..=3),
+            registers: random.random_range(0..=3),
+            solo: random.random_ratio(1, 2) || heavy,
+            heavy,
+            drops: random.random_ratio(1, 4),
+            expires: random.random_ratio(1, 4),
+            copies: random.random_ratio(1, 4),
+            loaded: if random.random_ratio(1, 2) { random.random_range(40..=200) } else { 0 },
+            sync_ns: [0, 1_000_000, 50_000_000][random.random_range(0..3)],
+            operations: random.random_range(4..=24),
+            fillers: [0, 3, 12, 40][random.random_range(0..4)],
+            long_batch: if random.random_ratio(1, 8) { 60 } else { 0 },
+            durability,
+            private: random.random_ratio(1, 3),
+            heap: if small { SMALL } else { [1 << 20, if heavy { 16 << 20 } else { 2 << 20 }] },
+            apart: [1, 4, 16, 64][random.random_range(0..4)],
+            sticky: [0, 32, 56, 62][random.random_range(0..4)],
+            stalls: [0, 8, 64, 512][random.random_range(0..4)],
+            tick_ns: [200, 2_000, 20_000][random.random_range(0..3)],
+            crashes: Vec::new(),
+            faults: Vec::new(),
+        };
+        if heavy {
+            // Large values have many words.
+            plan.apart = 64;
+            plan.operations = plan.operations.max(12);
+        }
+        if plan.fillers == 0 {
+            plan.long_batch = 0;
+        }
+        let horizon = plan.operations * (plan.workers + plan.registers + 2) * STEPS_EACH;
+        if kind != Profile::Calm {
+            plan.draw_crashes(&mut random, horizon);
+        }
+        plan.draw_faults(&mut random, horizon, kind == Profile::Faults);
+        plan
+    }
+
+    fn draw_crashes(&mut self, random: &mut Pcg64Mcg, horizon: u64) {
+        for _ in 0..random.random_range(1..=4) {
+            // Where the process dies in a commit, the next opening completes it.
+            let (when, end) = if random.random_ratio(1, 3) {
+                (When::InCommit(wide(random, 4_000)), End::Death)
+            } else {
+                (When::Step(random.random_range(0..horizon)), draw_end(random))
+            };
+            let mut crash = Crash { when, end, seed: random.random(), again: None, within: Vec::new() };
+            match random.random_range(0..3) {
+                0 => crash.again = Some(random.random_range(0..60)),
+                1 => crash.within = draw_within(random, 3),
+                _ => {}
+            }
+            self.crashes.push(crash);
+        }
+    }
+
+    fn draw_faults(&mut self, random: &mut Pcg64Mcg, horizon: u64, fails: bool) {
+        if self.heavy {
+            // Checkpoints take long enough for the log to come round.
+            self.faults.push(FaultAt { step: 0, what: What::Slow([0, 500, 5_000][random.random_range(0..3)]) });
+        }
+        for _ in 0..random.random_range(0..=8) {
+            let what = match random.random_range(0..8) {
+                0..4 => What::WriteBack(random.random_range(1..=4)),
+                4 => What::WallClock(match random.random_range(0..3) {
+                    // The machine was suspended, or its clock was set.
+                    0 => random.random_range(-9 * HOUR_MS..9 * HOUR_MS),
+                    _ => random.random_range(-5_000..20_000),
+                }),
+                5 => What::Stop([5, 50, 1_500, 70_000, 5 * HOUR_MS as u32][random.random_range(0..5)]),
+                _ => What::Slow([0, 20, 1_000][random.random_range(0..3)]),
+            };
+            self.faults.push(FaultAt { step: random.random_range(0..horizon), what });
+        }
+        for _ in 0..if fails { random.random_range(1..=2) } else { 0 } {
+            let step = random.random_range(0..horizon);
+            match random.random_range(0..4) {
+                0 => self.faults.push(FaultAt { step, what: What::FailWriteBack(random.random_range(0..2)) }),
+                1 => self.faults.push(FaultAt { step, what: What::Eio(random.random_range(0..12)) }),
+                _ => {
+                    self.faults.push(FaultAt { step, what: What::Full });
+                    self.faults.push(FaultAt { step: step + horizon / 4, what: What::Room });
+                }
+            }
+        }
+        self.faults.sort_by_key(|fault| fault.step);
+    }
+}
+
+/// A number below `end`, small as often as large.
+fn wide(random: &mut Pcg64Mcg, end: u64) -> u64 {
+    let bits = random.random_range(0..=end.ilog2());
+    random.random_range(0..=(1_u64 << bits)).min(end - 1)
+}
+
+fn draw_end(random: &mut Pcg64Mcg) -> End {
+    [End::Death, End::PowerToDurable, End::Power, End::Power][random.random_range(0..4)]
+}
+
+/// Crashes of a recovery, and of the recoveries after them.
+fn draw_within(random: &mut Pcg64Mcg, depth: u32) -> Vec<Crash> {
+    let crash = |random: &mut Pcg64Mcg| Crash {
+        when: When::Call(random.random_range(0..60), wide(random, 4_000)),
+        end: [End::Death, draw_end(random)][random.random_range(0..2)],
+        seed: random.random(),
+        again: None,
+        within: if depth > 1 && random.random_ratio(1, 4) { draw_within(random, depth - 1) } else { Vec::new() },
+    };
+    (0..random.random_range(1..=3)).map(|_| crash(random)).collect()
+}
