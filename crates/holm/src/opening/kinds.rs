@@ -20,6 +20,8 @@ pub(super) struct ToWrite<'a> {
     pub(super) pending: Vec<intent::Pending>,
     /// The epoch of the changes that opening makes.
     pub(super) epoch: Epoch,
+    /// The last epoch in use.
+    pub(super) latest: Epoch,
 }
 
 /// Over a medium without files.

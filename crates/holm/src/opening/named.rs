@@ -40,7 +40,7 @@ pub(super) struct Completed<'a> {
     recovery: Recovery,
     files: Files,
     /// The last epoch in use.
-    latest: Epoch,
+    pub(super) latest: Epoch,
 }
 
 /// A database whose epochs end and become durable. It is not marked as closed when this is dropped: until its catalog
@@ -58,9 +58,10 @@ pub(super) struct Running {
 impl<'a> Named<ToWrite<'a>> {
     /// Completes the commits in which the process died, and ends their epoch.
     pub(super) fn complete_commits(self) -> Result<Completed<'a>> {
-        let Named { store, catalog, orphans, recovery, kind: ToWrite { path, builder, files, pending, epoch } } = self;
+        let Named { store, catalog, orphans, recovery, kind } = self;
+        let ToWrite { path, builder, files, pending, epoch, latest } = kind;
         pending.iter().try_for_each(|pending| intent::redo(&store, &catalog, pending))?;
-        let latest = if pending.is_empty() { epoch - 1 } else { epoch };
+        let latest = if pending.is_empty() { latest } else { epoch };
         store.clock().restart(latest + 1);
         Ok(Completed { path, builder, store, catalog, orphans, recovery, files, latest })
     }

@@ -46,19 +46,16 @@ impl<'a> Rebuilt<'a> {
         let Rebuilt { path, builder, store, files, roots, active, latest, recovery_point, recovery } = self;
         let visible = recovery_point == RecoveryPoint::Visible;
         let pending = if visible { intent::pending(store.storage.image())? } else { Vec::new() };
-        let epoch = if pending.is_empty() {
-            latest + 1
-        } else {
-            // Recovery completes a commit in the epoch in which the process died, as the process itself
-            // would have. It does so before that epoch becomes durable. Otherwise a power cut between the two would
-            // leave half a commit that no later open completes.
-            latest.max(active)
-        };
+        // If the log lacks the epoch in which the process died, what opening writes belongs to that epoch, as if the
+        // process itself had written it. Nothing of it is durable before that epoch is. In an epoch of its own, a power
+        // cut between the two would leave half a completed commit that no later open completes. It would also leave
+        // changes of three epochs behind the log's last one: recovery takes that for a damaged log.
+        let epoch = latest.max(active);
         store.clock().restart(epoch);
         if !visible {
             intent::forget(&store)?;
         }
-        Ok(Unnamed { store, roots, recovery, kind: ToWrite { path, builder, files, pending, epoch } })
+        Ok(Unnamed { store, roots, recovery, kind: ToWrite { path, builder, files, pending, epoch, latest } })
     }
 }
 

@@ -119,3 +119,24 @@ fn an_epoch_that_a_dead_process_has_used_is_not_used_again() {
     assert!(rebuilt.active <= used, "the log has nothing of epoch {used}: {} follows it", rebuilt.active);
     assert_eq!(rebuilt.latest, used);
 }
+
+/// Found by the simulation. An opening gave each empty keyspace a leaf in an epoch of its own, before anything that it
+/// had found was durable. A power cut in that opening left changes of three epochs behind the log's last one, and the
+/// next opening reported a damaged log.
+#[test]
+fn what_an_opening_creates_belongs_to_the_epoch_of_the_death() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(folder.path());
+    drop(db.keyspace("reefs").unwrap());
+    db.sync().unwrap();
+    let used = db.engine.store.clock().active();
+    db.keyspace("depths").unwrap().insert("north", "coral").unwrap();
+    die(db);
+    let builder = Database::builder().capacity(1 << 30);
+    let request = Request::to_write(folder.path(), &builder).unwrap();
+    let Ok(rebuilt) = request.open().unwrap().rebuild().unwrap() else { panic!("nothing is lost") };
+    let named = rebuilt.resume_clock().unwrap().read_catalog().unwrap();
+    assert_eq!(named.store.clock().active(), used);
+    let completed = named.complete_commits().unwrap();
+    assert_eq!(completed.latest, used, "the epoch ends with what was found");
+}
