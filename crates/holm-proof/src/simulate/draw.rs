@@ -1,10 +1,14 @@
 //! Draws a plan from a seed: the distributions, and nothing else.
 
 use super::plan::{Crash, End, FaultAt, Plan, Profile, SMALL, What, When};
+use crate::disk::Kind;
 use holm::Durability;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::time::Duration;
+
+/// Calls to the disk of most recoveries.
+const MOST_CALLS: u64 = 130;
 
 /// An hour, in milliseconds.
 const HOUR_MS: i32 = 3_600_000;
@@ -81,7 +85,7 @@ impl Plan {
             };
             let mut crash = Crash { when, end, seed: random.random(), again: None, within: Vec::new() };
             match random.random_range(0..3) {
-                0 => crash.again = Some(random.random_range(0..60)),
+                0 => crash.again = Some(random.random_range(0..MOST_CALLS)),
                 1 => crash.within = draw_within(random, 3),
                 _ => {}
             }
@@ -135,7 +139,12 @@ fn draw_end(random: &mut Pcg64Mcg) -> End {
 /// Crashes of a recovery, and of the recoveries after them.
 fn draw_within(random: &mut Pcg64Mcg, depth: u32) -> Vec<Crash> {
     let crash = |random: &mut Pcg64Mcg| Crash {
-        when: When::Call(random.random_range(0..60), wide(random, 4_000)),
+        // Most recoveries have six syncs, and complete commits after the second.
+        when: if random.random_ratio(1, 2) {
+            When::Call(Kind::Any, random.random_range(0..MOST_CALLS), wide(random, 1 << 12))
+        } else {
+            When::Call(Kind::Sync, random.random_range(0..7), wide(random, 1 << 16))
+        },
         end: [End::Death, draw_end(random)][random.random_range(0..2)],
         seed: random.random(),
         again: None,

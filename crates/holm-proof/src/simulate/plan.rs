@@ -1,5 +1,6 @@
 //! What one run does: drawn from a seed and a profile, and small enough to be printed.
 
+use crate::disk::Kind;
 use holm::Durability;
 use std::fmt;
 use std::str::FromStr;
@@ -55,8 +56,8 @@ pub enum When {
     Step(u64),
     /// Before this step among those in which the stores of a commit are in progress.
     InCommit(u64),
-    /// Once the disk has got this many calls, and this many steps later.
-    Call(u64, u64),
+    /// Once the disk has got this many calls of a kind, and this many steps later.
+    Call(Kind, u64, u64),
 }
 
 /// A crash.

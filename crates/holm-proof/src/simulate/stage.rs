@@ -59,7 +59,7 @@ fn is_due(live: &Live, when: When, step: u64, waited: &mut u64) -> bool {
     let (counts, after) = match when {
         When::Step(at) => return at <= step,
         When::InCommit(after) => (is_in_commit(&live.disk), after),
-        When::Call(calls, after) => (live.disk.calls().of(Kind::Any) >= calls, after),
+        When::Call(kind, calls, after) => (live.disk.calls().of(kind) >= calls, after),
     };
     *waited += u64::from(counts);
     *waited > after
