@@ -199,6 +199,20 @@ fn a_batch_that_holds_the_clock_is_reported() {
     timer.sync_within(LONG).expect("sound");
 }
 
+/// What loses its label again and again repins so: otherwise it would never be done.
+#[test]
+fn an_operation_that_repins_with_a_hold_keeps_its_label() {
+    let writer = storage(FIRST_EPOCH);
+    let timer = EpochTimer::start(writer.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
+    let mut guard = writer.clock().pin().expect("sound");
+    let hold = guard.repin_held().expect("sound");
+    let late = timer.sync_within(SHORT).expect_err("it is held").to_string();
+    assert!(late.contains("a commit has held epoch 4 open"), "{late}");
+    assert!(guard.valid());
+    drop((guard, hold));
+    timer.sync_within(LONG).expect("sound");
+}
+
 #[test]
 fn a_slow_medium_is_reported_and_writers_continue() {
     let slow_storage = SlowStorage::new("", true);

@@ -39,6 +39,10 @@ use std::ops::Range;
 /// How often a commit makes room before it takes the tree for damaged; each time, every leaf that lacked room is split.
 const MOST_ATTEMPTS: usize = 1 << 10;
 
+/// How many labels a commit loses while it takes its latches before it keeps the epoch from ending. Otherwise a commit
+/// that takes longer than an epoch would start over for ever.
+const MOST_LOST_LABELS: u32 = 8;
+
 /// The share of a leaf that one part of a long run of new keys fills: six sevenths, so that updates still find slots.
 const FILL: (usize, usize) = (6, 7);
 
@@ -111,6 +115,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         if !Self::COMMITS {
             return Err(MediumError::Unsupported { what: "a commit of several leaves by this leaf design" });
         }
+        let (mut lost_labels, mut _hold) = (0, None);
         for _ in 0..MOST_ATTEMPTS {
             let groups = loop {
                 let groups = self.latch_groups(writes)?;
@@ -118,7 +123,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                     break groups;
                 }
                 undo(groups);
-                guard.repin()?;
+                lost_labels += 1;
+                if lost_labels == MOST_LOST_LABELS {
+                    _hold = Some(guard.repin_held()?);
+                } else {
+                    guard.repin()?;
+                }
                 if writes.iter().any(|write| write.root.is_dropped()) {
                     return Err(dropped());
                 }

@@ -47,6 +47,22 @@ impl<'a> Guard<'a> {
     }
 }
 
+impl<'a> Guard<'a> {
+    /// Repins to the active epoch, which does not end while the result lives. For an operation that has lost several
+    /// labels while it took its latches. The caller holds no latch.
+    ///
+    /// # Errors
+    /// As [`Guard::repin`].
+    #[cold]
+    pub fn repin_held(&mut self) -> Result<Hold<'a>> {
+        // The end of an epoch waits for this operation, and the hold for the end.
+        self.slot.clear();
+        let hold = Hold::new(self.labels);
+        self.repin()?;
+        Ok(hold)
+    }
+}
+
 impl Guard<'_> {
     /// The label of this operation.
     #[inline]
