@@ -360,11 +360,13 @@ impl SimFile {
         self.disk.wait();
         let mut state = self.disk.state();
         let mut done = state.plain(Kind::Sync);
+        let mut sync = self.content(&mut state)?.begin_sync();
         if done.is_ok() {
-            let content = self.content(&mut state)?;
-            // One half first: the power may go, and other threads may write, in the middle of a sync.
-            content.sync_range(0, content.current().len() / 2);
+            // One half first: the power may go, and other threads write and grow the file, in the middle of a sync.
+            self.content(&mut state)?.sync_half(&mut sync);
+            let latency = state.latency;
             drop(state);
+            sleep(latency);
             state = self.disk.state();
             if state.faults.off {
                 done = Err(io::Error::other("the power went in this call"));
@@ -373,7 +375,7 @@ impl SimFile {
         let off = state.faults.off;
         let content = self.content(&mut state)?;
         match &done {
-            Ok(()) => content.sync(),
+            Ok(()) => content.end_sync(sync),
             Err(_) if !off => content.fail_sync(),
             Err(_) => {}
         }

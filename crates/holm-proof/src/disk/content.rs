@@ -25,6 +25,14 @@ pub(super) struct Content {
     unreported: bool,
 }
 
+/// A sync in progress: the sectors that it makes durable, and how many versions each had when it began; and the same of
+/// the length.
+#[derive(Debug)]
+pub(super) struct Sync {
+    sectors: Vec<(usize, usize)>,
+    lengths: usize,
+}
+
 /// The versions of a sector or a length since it was last durable.
 #[derive(Clone, Debug)]
 pub(super) struct Pending<T> {
@@ -91,9 +99,45 @@ impl Content {
         }
     }
 
-    /// Makes everything dirty durable as the cache has it. This excludes what an earlier failed sync marked clean.
-    pub(super) fn sync(&mut self) {
-        self.sync_range(0, usize::MAX);
+    /// What a sync that begins now makes durable: all that is dirty. This excludes what an earlier failed sync marked
+    /// clean, and what is written while the sync is in progress.
+    pub(super) fn begin_sync(&self) -> Sync {
+        let dirty = self.sectors.iter().filter(|(_, pending)| pending.dirty);
+        Sync {
+            sectors: dirty.map(|(sector, pending)| (*sector, pending.versions.len())).collect(),
+            lengths: if self.lengths.dirty { self.lengths.versions.len() } else { 0 },
+        }
+    }
+
+    /// Makes half of the sectors of a sync durable.
+    pub(super) fn sync_half(&mut self, sync: &mut Sync) {
+        let rest = sync.sectors.split_off(sync.sectors.len() / 2);
+        self.settle(std::mem::replace(&mut sync.sectors, rest));
+    }
+
+    /// Makes the rest of a sync durable.
+    pub(super) fn end_sync(&mut self, sync: Sync) {
+        self.settle(sync.sectors);
+        let versions = self.lengths.versions.len();
+        if let Some(len) = sync.lengths.checked_sub(1).and_then(|last| self.lengths.versions.get(last)).copied() {
+            let later = self.lengths.versions.split_off(sync.lengths.min(versions));
+            self.settle_len(len);
+            self.lengths = Pending { dirty: !later.is_empty(), versions: later };
+        }
+    }
+
+    /// Makes sectors durable in the version with this number; later ones stay undecided.
+    fn settle(&mut self, sectors: Vec<(usize, usize)>) {
+        for (sector, count) in sectors {
+            let Some(pending) = self.sectors.get_mut(&sector) else { continue };
+            // Something else has made the sector durable meanwhile.
+            let Some(version) = pending.versions.get(count - 1).copied() else { continue };
+            put_sector(&mut self.durable, sector, &version);
+            pending.versions.drain(..count);
+            if pending.versions.is_empty() {
+                self.sectors.remove(&sector);
+            }
+        }
     }
 
     /// Makes the dirty sectors of a range of bytes durable, and the length.

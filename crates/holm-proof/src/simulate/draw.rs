@@ -78,10 +78,11 @@ impl Plan {
     fn draw_crashes(&mut self, random: &mut Pcg64Mcg, horizon: u64) {
         for _ in 0..random.random_range(1..=4) {
             // Where the process dies in a commit, the next opening completes it.
-            let (when, end) = if random.random_ratio(1, 3) {
-                (When::InCommit(wide(random, 4_000)), End::Death)
-            } else {
-                (When::Step(random.random_range(0..horizon)), draw_end(random))
+            let (when, end) = match random.random_range(0..6) {
+                0..2 => (When::InCommit(wide(random, 4_000)), End::Death),
+                // Threads sync files only in checkpoints.
+                2 => (When::Call(Kind::Sync, random.random_range(1..8), wide(random, 1 << 12)), draw_end(random)),
+                _ => (When::Step(random.random_range(0..horizon)), draw_end(random)),
             };
             let mut crash = Crash { when, end, seed: random.random(), again: None, within: Vec::new() };
             match random.random_range(0..3) {

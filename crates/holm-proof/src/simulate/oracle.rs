@@ -60,12 +60,10 @@ pub(super) fn judge_image(plan: &Plan, stage: &Arc<Stage>, moment: &Moment, note
         disk = disk.crash_seeded(crash.seed ^ 1);
     }
     let promises = Promises::Of { now: moment.now, floor, synced: moment.synced };
-    stage.begin(Live { disk: disk.clone(), promises }, &crash.within);
+    stage.begin(Live::of(&disk, promises), &crash.within);
     let opened = open(plan, stage, &disk);
     stage.end();
-    for within in stage.take_moments() {
-        judge_image(plan, stage, &within, notes);
-    }
+    let within = stage.take_moments();
     let db = match opened {
         Ok(db) => db,
         // An image whose crash lies before the end of its creation is none.
@@ -83,7 +81,11 @@ pub(super) fn judge_image(plan: &Plan, stage: &Arc<Stage>, moment: &Moment, note
     stage.count("images", 1);
     if crash.seed % 4 == 0 {
         work_on(db, plan, stage, &disk, crash.seed);
+    } else {
+        drop(db);
     }
+    // Once the threads of this database have ended.
+    within.iter().for_each(|within| judge_image(plan, stage, within, notes));
 }
 
 fn compare(db: &Database, moment: &Moment, floor: u64, notes: &Notes) {

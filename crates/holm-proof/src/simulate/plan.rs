@@ -56,7 +56,7 @@ pub enum When {
     Step(u64),
     /// Before this step among those in which the stores of a commit are in progress.
     InCommit(u64),
-    /// Once the disk has got this many calls of a kind, and this many steps later.
+    /// Once the disk has got this many more calls of a kind, and this many steps later.
     Call(Kind, u64, u64),
 }
 

@@ -143,7 +143,7 @@ fn live(world: World, disk: &SimDisk) -> Notes {
         strict: plan.durability == Durability::Strict,
         private: plan.private,
     };
-    world.stage.begin(Live { disk: disk.clone(), promises: Promises::Returned(returned) }, &plan.crashes);
+    world.stage.begin(Live::of(disk, Promises::Returned(returned)), &plan.crashes);
     let writers =
         plan.workers + plan.registers + [plan.solo, plan.drops, plan.expires].map(u64::from).iter().sum::<u64>();
     world.writers.store(writers, SeqCst);

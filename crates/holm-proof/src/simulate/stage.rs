@@ -3,7 +3,7 @@
 
 use super::counts::Counts;
 use super::plan::{Crash, End, Plan, What, When};
-use crate::disk::{Fault, Kind, SimDisk};
+use crate::disk::{Calls, Fault, Kind, SimDisk};
 use holm_medium::sync::scheduled::time;
 use holm_medium::{Area, INTENTS};
 use std::path::Path;
@@ -59,7 +59,7 @@ fn is_due(live: &Live, when: When, step: u64, waited: &mut u64) -> bool {
     let (counts, after) = match when {
         When::Step(at) => return at <= step,
         When::InCommit(after) => (is_in_commit(&live.disk), after),
-        When::Call(kind, calls, after) => (live.disk.calls().of(kind) >= calls, after),
+        When::Call(kind, calls, after) => (live.disk.calls().of(kind) - live.before.of(kind) >= calls, after),
     };
     *waited += u64::from(counts);
     *waited > after
@@ -74,8 +74,8 @@ fn is_in_commit(disk: &SimDisk) -> bool {
 fn name_of(crash: &Crash) -> &'static str {
     match (crash.when, crash.end) {
         (When::InCommit(_), _) => "deaths in commits",
-        (When::Call(..), End::Death) => "deaths in recoveries",
-        (When::Call(..), _) => "power cuts in recoveries",
+        (When::Call(..), End::Death) => "deaths after calls",
+        (When::Call(..), _) => "power cuts after calls",
         (_, End::Death) => "deaths",
         _ => "power cuts",
     }
@@ -85,6 +85,15 @@ fn name_of(crash: &Crash) -> &'static str {
 pub(super) struct Live {
     pub(super) disk: SimDisk,
     pub(super) promises: Promises,
+    /// The calls to the disk before.
+    pub(super) before: Calls,
+}
+
+impl Live {
+    /// The part that begins now.
+    pub(super) fn of(disk: &SimDisk, promises: Promises) -> Live {
+        Live { disk: disk.clone(), promises, before: disk.calls() }
+    }
 }
 
 /// What a crash must leave.
