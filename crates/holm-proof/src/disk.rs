@@ -113,7 +113,7 @@ impl SimDisk {
         Locked { state: self.state.lock().unwrap_or_else(PoisonError::into_inner), _quiet: quiet }
     }
 
-    /// Makes every call that reads, writes or syncs bytes take this time.
+    /// Makes every call that reads, writes or syncs bytes take this time, and syncs of many bytes a multiple of it.
     pub fn slow_down(&self, latency: Duration) {
         self.state().latency = latency;
     }
@@ -364,7 +364,7 @@ impl SimFile {
         if done.is_ok() {
             // One half first: the power may go, and other threads write and grow the file, in the middle of a sync.
             self.content(&mut state)?.sync_half(&mut sync);
-            let latency = state.latency;
+            let latency = state.latency * sync.pieces();
             drop(state);
             sleep(latency);
             state = self.disk.state();

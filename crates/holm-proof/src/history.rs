@@ -25,6 +25,34 @@ pub enum Action {
     Put(u64),
     /// Remove its value.
     Remove,
+    /// Set this value, or remove it, if its value is the expected one.
+    Swap {
+        /// The expected value; `None`: the key is absent.
+        expected: Option<u64>,
+        /// The new value; `None`: remove it.
+        new: Option<u64>,
+    },
+    /// Add to its value; an absent one counts as 0.
+    Add(u64),
+}
+
+impl Action {
+    /// The value after the action, given the one before.
+    pub fn after(self, before: Option<u64>) -> Option<u64> {
+        match self {
+            Action::Get => before,
+            Action::Put(put) => Some(put),
+            Action::Remove => None,
+            Action::Swap { expected, new } => {
+                if before == expected {
+                    new
+                } else {
+                    before
+                }
+            }
+            Action::Add(by) => Some(before.unwrap_or(0).wrapping_add(by)),
+        }
+    }
 }
 
 /// A call and its answer.
@@ -171,11 +199,7 @@ impl Search<'_> {
             if call.ended.is_some() && call.saw != value {
                 continue;
             }
-            let next = match call.action {
-                Action::Get => value,
-                Action::Put(put) => Some(put),
-                Action::Remove => None,
-            };
+            let next = call.action.after(value);
             self.order.push(index);
             if self.explain(done | 1 << index, next) {
                 return true;

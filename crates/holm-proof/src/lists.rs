@@ -10,7 +10,7 @@ mod worker;
 pub use worker::Worker;
 
 use crate::cycles::Lists;
-use holm::{Database, Keyspace, Result};
+use holm::{Database, Keyspace, ReadOnlyDatabase, Result};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -146,6 +146,22 @@ impl Board {
         }
         Ok(())
     }
+}
+
+/// The lists of the first set, as a reader of a closed database sees them.
+///
+/// # Errors
+/// Those of the database.
+pub fn closed_lists(db: &ReadOnlyDatabase) -> Result<Lists> {
+    let mut lists = Lists::new();
+    if let Some(space) = db.existing_keyspace(NAME)? {
+        for key in 0..ALL {
+            if let Some(value) = space.get(key.to_be_bytes())? {
+                lists.insert(key, decode(&value));
+            }
+        }
+    }
+    Ok(lists)
 }
 
 fn encode(list: &[u64]) -> Vec<u8> {

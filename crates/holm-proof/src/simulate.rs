@@ -30,10 +30,13 @@
 //! Not simulated: several processes, read-only opening, increments of backups, and the drawing of keys and values of
 //! any length. Orders of memory weaker than sequential consistency are Miri's.
 
+mod bulk;
 mod counts;
 mod draw;
+mod marks;
 mod oracle;
 mod plan;
+mod readers;
 mod run;
 mod shrink;
 mod solo;

@@ -33,6 +33,13 @@ pub(super) struct Sync {
     lengths: usize,
 }
 
+impl Sync {
+    /// In how many pieces of 32 KiB the disk writes it, and at least one.
+    pub(super) fn pieces(&self) -> u32 {
+        1 + (self.sectors.len() * SECTOR / (32 << 10)) as u32
+    }
+}
+
 /// The versions of a sector or a length since it was last durable.
 #[derive(Clone, Debug)]
 pub(super) struct Pending<T> {

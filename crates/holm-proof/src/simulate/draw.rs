@@ -46,6 +46,9 @@ impl Plan {
             copies: random.random_ratio(1, 4),
             loaded: if random.random_ratio(1, 2) { random.random_range(40..=200) } else { 0 },
             sync_ns: [0, 1_000_000, 50_000_000][random.random_range(0..3)],
+            bulk: 0,
+            markers: if random.random_ratio(1, 4) { random.random_range(1..=2) } else { 0 },
+            peeks: random.random_ratio(1, 8),
             operations: random.random_range(4..=24),
             fillers: [0, 3, 12, 40][random.random_range(0..4)],
             long_batch: if random.random_ratio(1, 8) { 60 } else { 0 },
@@ -59,7 +62,11 @@ impl Plan {
             crashes: Vec::new(),
             faults: Vec::new(),
         };
-        if heavy {
+        if !small && !heavy && random.random_ratio(1, 8) {
+            plan.bulk = random.random_range(60..=160);
+            plan.heap[1] = 16 << 20;
+        }
+        if heavy || plan.bulk > 0 {
             // Large values have many words.
             plan.apart = 64;
             plan.operations = plan.operations.max(12);
@@ -80,7 +87,10 @@ impl Plan {
             // Where the process dies in a commit, the next opening completes it.
             let (when, end) = match random.random_range(0..6) {
                 0..2 => (When::InCommit(wide(random, 4_000)), End::Death),
-                // Threads sync files only in checkpoints.
+                // Little but a checkpoint measures files.
+                2..4 if self.bulk > 0 => {
+                    (When::Call(Kind::Meta, random.random_range(1..10), wide(random, 1 << 14)), draw_end(random))
+                }
                 2 => (When::Call(Kind::Sync, random.random_range(1..8), wide(random, 1 << 12)), draw_end(random)),
                 _ => (When::Step(random.random_range(0..horizon)), draw_end(random)),
             };
@@ -95,9 +105,9 @@ impl Plan {
     }
 
     fn draw_faults(&mut self, random: &mut Pcg64Mcg, horizon: u64, fails: bool) {
-        if self.heavy {
+        if self.heavy || self.bulk > 0 {
             // Checkpoints take long enough for the log to come round.
-            self.faults.push(FaultAt { step: 0, what: What::Slow([0, 500, 5_000][random.random_range(0..3)]) });
+            self.faults.push(FaultAt { step: 0, what: What::Slow([50, 500, 5_000][random.random_range(0..3)]) });
         }
         for _ in 0..random.random_range(0..=8) {
             let what = match random.random_range(0..8) {

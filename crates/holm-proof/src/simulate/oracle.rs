@@ -1,11 +1,14 @@
 //! What is expected of a run: of the answers that its threads got, and of each image that a crash has left.
 
-use super::plan::Plan;
+use super::bulk;
+use super::marks;
+use super::plan::{Crash, End, Plan, When};
+use super::readers;
 use super::solo::{DOOMED, SOLO, contents, is_possible};
-use super::stage::{Live, Moment, Promises, Stage};
+use super::stage::{FOLDER, Live, Moment, Promises, Stage};
 use super::threads::{REGISTERS, found_registers};
 use super::world::{Notes, World, builder, lock, open};
-use crate::cycles::{check, check_left};
+use crate::cycles::{Lists, check, check_left};
 use crate::disk::{Fault, Kind, SimDisk};
 use crate::history::{Action, Call, check as check_calls, check_crash};
 use crate::lists::{Board, Worker};
@@ -21,6 +24,7 @@ pub(super) fn judge_answers(world: &World) {
     judge_history(&world.notes);
     let report = world.db.check().expect("it can be read");
     assert_eq!(report.faults, Vec::<String>::new(), "faults at the end");
+    judge_space(world);
     let stats = world.db.stats();
     assert_eq!(stats.snapshots.open, 0, "{:?}", stats.snapshots);
     assert_eq!(stats.snapshots.record_bytes, 0, "{:?}", stats.snapshots);
@@ -29,6 +33,22 @@ pub(super) fn judge_answers(world: &World) {
     world.stage.count("growths by writers", stats.space.grow_stalls);
     world.stage.count("throttled writes", stats.epochs.throttled_writes);
     world.stage.count("records swept", stats.sweep.records_removed);
+}
+
+/// What statistics count is what a check finds: nothing is leaked, nothing is shared.
+fn judge_space(world: &World) {
+    // What was freed in the last epochs is still in use.
+    for _ in 0..4 {
+        world.db.sync().expect("nothing has failed");
+    }
+    let (report, stats) = (world.db.check().expect("it can be read"), world.db.stats());
+    let again = world.db.check().expect("it can be read");
+    if report.records != again.records {
+        // The sweeper is at work.
+        return;
+    }
+    assert_eq!(stats.space.record_bytes, report.record_bytes, "bytes of records in use, and found");
+    assert_eq!(stats.space.leaves, report.leaves, "leaf blocks in use, and found");
 }
 
 /// Checks the answers alone.
@@ -47,6 +67,9 @@ pub(super) fn judge_history(notes: &Notes) {
 /// If anything is wrong.
 pub(super) fn judge_image(plan: &Plan, stage: &Arc<Stage>, moment: &Moment, notes: &Notes) {
     let crash = &moment.crash;
+    if crash.seed % 8 == 0 {
+        readers::read_crashed(plan, stage, &moment.disk);
+    }
     let (mut disk, mut floor) = (moment.disk.clone(), moment.floor);
     if let Some(call) = crash.again {
         disk.fail(Kind::Any, call, Fault::PowerCut);
@@ -100,6 +123,8 @@ fn compare(db: &Database, moment: &Moment, floor: u64, notes: &Notes) {
     let is_possible = is_possible(&lock(&notes.solo), &solo, floor, now);
     assert!(is_possible, "the image has no state of the thread's own keyspace; {}", db.recovery());
     compare_generations(db, now, floor, notes);
+    marks::compare(db, &lock(&notes.marks), floor, now).expect("sound");
+    bulk::compare(db, &lock(&notes.bulk), floor, now).expect("sound");
 }
 
 fn compare_generations(db: &Database, now: u64, floor: u64, notes: &Notes) {
@@ -128,12 +153,19 @@ fn compare_registers(calls: &[Call], found: &[(u64, u64)], [floor, now]: [u64; 2
     let keys: BTreeSet<u64> = calls.iter().map(|call| call.key).chain(found.iter().map(|(key, _)| *key)).collect();
     for key in keys {
         let value = found.iter().find(|(at, _)| *at == key).map(|(_, value)| *value);
-        let writes = || calls.iter().filter(move |call| call.key == key && call.action != Action::Get);
+        let stores = |call: &Call| match call.action {
+            Action::Get => false,
+            Action::Swap { expected, .. } => call.ended.is_none() || call.saw == expected,
+            _ => true,
+        };
+        let writes = || calls.iter().filter(move |call| call.key == key && stores(call));
         let promised = |call: &&Call| call.ended.is_some_and(|ended| ended < floor);
         let is_last = |call: &Call| !writes().filter(promised).any(|then| call.ended.is_some_and(|at| at < then.began));
         let leaves = |call: &Call| match call.action {
-            Action::Put(put) => Some(put) == value,
-            _ => value.is_none(),
+            // What it has added to is not known.
+            Action::Add(_) if call.ended.is_none() => value.is_some(),
+            Action::Swap { new, .. } => new == value,
+            action => action.after(call.saw) == value,
         };
         let never_written = value.is_none() && writes().find(promised).is_none();
         let is_left = never_written || writes().any(|call| call.began < now && leaves(call) && is_last(call));
@@ -166,16 +198,49 @@ fn work_on(db: Database, plan: &Plan, stage: &Arc<Stage>, disk: &SimDisk, seed: 
     stage.count("images worked on", 1);
 }
 
-/// Restores each backup, and finds a prefix of the history in it.
+/// Restores the whole backup and applies each increment to it, with crashes on the way: each state is a prefix of the
+/// history, and after a crash, the one before the increment or the one after it.
 pub(super) fn judge_backups(plan: &Plan, stage: &Arc<Stage>, notes: &Notes) {
-    for (floor, stream) in &*lock(&notes.backups) {
-        let disk = SimDisk::new();
-        builder(plan, stage, &disk).restore(&mut &stream[..], "/d").expect("it was written whole");
-        let db = open(plan, stage, &disk).expect("it was restored");
-        let left = Board::new(&db, 0, 0).and_then(|board| board.lists()).expect("sound");
-        if let Err(loss) = check_left(&lock(&notes.transactions), &left, *floor) {
+    let backups = lock(&notes.backups);
+    let Some(whole) = backups.first() else { return };
+    let disk = SimDisk::new();
+    builder(plan, stage, &disk).restore(&mut &whole.stream[..], FOLDER).expect("it was written whole");
+    let db = open(plan, stage, &disk).expect("it was restored");
+    let mut last = lists_in(&db);
+    let judge = |left: &Lists, floor: u64| {
+        if let Err(loss) = check_left(&lock(&notes.transactions), left, floor) {
             panic!("the backup is no prefix: {loss}");
         }
-        stage.count("backups restored", 1);
+    };
+    judge(&last, whole.before);
+    stage.count("backups restored", 1);
+    for (number, increment) in backups.iter().enumerate().skip(1) {
+        if let Some(later) = backups.get(number + 1) {
+            let refused = db.apply(&mut &later.stream[..]).map(drop);
+            assert!(matches!(refused, Err(Error::WrongBase { .. })), "an increment on another base: {refused:?}");
+        }
+        let crashes = [End::Death, End::Power].map(|end| Crash {
+            when: When::Call(Kind::Any, plan.seed % 61, plan.seed % 509),
+            end,
+            seed: plan.seed,
+            again: None,
+            within: Vec::new(),
+        });
+        stage.begin(Live::of(&disk, Promises::Of { now: 0, floor: 0, synced: 0 }), &crashes);
+        db.apply(&mut &increment.stream[..]).expect("its base is there");
+        stage.end();
+        let next = lists_in(&db);
+        judge(&next, increment.before);
+        for moment in stage.take_moments() {
+            let left = lists_in(&open(plan, stage, &moment.disk).expect("a crash is no error"));
+            assert!(left == last || left == next, "a crash has left half of an increment: {left:?}");
+        }
+        last = next;
+        stage.count("increments applied", 1);
     }
+    assert_eq!(db.check().expect("it can be read").faults, Vec::<String>::new(), "faults in the copy");
+}
+
+fn lists_in(db: &Database) -> Lists {
+    Board::new(db, 0, 0).and_then(|board| board.lists()).expect("sound")
 }

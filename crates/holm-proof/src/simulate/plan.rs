@@ -141,6 +141,12 @@ pub struct Plan {
     pub loaded: u64,
     /// Nanoseconds from one call of `sync` to the next, on average.
     pub sync_ns: u64,
+    /// How many large values a thread puts.
+    pub bulk: u64,
+    /// Threads that set marks.
+    pub markers: u64,
+    /// Whether a thread opens the database for reading beside the writers.
+    pub peeks: bool,
     /// Operations of each thread.
     pub operations: u64,
     /// Keys beside each list.

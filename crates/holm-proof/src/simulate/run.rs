@@ -1,8 +1,11 @@
 //! One run: a plan is executed under its scheduler, and judged.
 
+use super::bulk;
 use super::counts::Counts;
+use super::marks;
 use super::oracle;
 use super::plan::Plan;
+use super::readers;
 use super::solo;
 use super::stage::{Live, Promises, Returned, Stage};
 use super::threads;
@@ -131,7 +134,17 @@ fn begin(plan: &Plan, stage: &Arc<Stage>, disk: &SimDisk) -> Result<World> {
     db.sync()?;
     let (synced, failed) = (Arc::new(AtomicU64::new(0)), AtomicBool::new(false));
     let writers = AtomicU64::new(0);
-    Ok(World { plan: plan.clone(), stage: stage.clone(), db, board, notes, synced, failed, writers })
+    Ok(World {
+        plan: plan.clone(),
+        stage: stage.clone(),
+        disk: disk.clone(),
+        db,
+        board,
+        notes,
+        synced,
+        failed,
+        writers,
+    })
 }
 
 /// Runs all threads, and closes the database. What was noted is left.
@@ -144,8 +157,10 @@ fn live(world: World, disk: &SimDisk) -> Notes {
         private: plan.private,
     };
     world.stage.begin(Live::of(disk, Promises::Returned(returned)), &plan.crashes);
-    let writers =
-        plan.workers + plan.registers + [plan.solo, plan.drops, plan.expires].map(u64::from).iter().sum::<u64>();
+    let writers = plan.workers
+        + plan.registers
+        + plan.markers
+        + [plan.solo, plan.drops, plan.expires, plan.bulk > 0].map(u64::from).iter().sum::<u64>();
     world.writers.store(writers, SeqCst);
     thread::scope(|scope| {
         let world = &world;
@@ -170,6 +185,13 @@ fn live(world: World, disk: &SimDisk) -> Notes {
         }
         if plan.expires {
             write(Box::new(|| solo::expires(world)));
+        }
+        if plan.bulk > 0 {
+            write(Box::new(|| bulk::bulk(world)));
+        }
+        (0..plan.markers).for_each(|thread| write(Box::new(move || marks::marks(world, thread))));
+        if plan.peeks {
+            scope.spawn(|| readers::peeks(world));
         }
         if plan.copies {
             scope.spawn(|| threads::copies(world).unwrap_or_else(|error| world.refused(&error)));
@@ -208,8 +230,10 @@ fn end(world: World, disk: &SimDisk) -> Notes {
         return notes;
     }
     closed.expect("nothing has failed");
+    let left = left.expect("nothing has failed");
+    readers::read_closed(&plan, &stage, disk, &left);
     let db = open(&plan, &stage, disk).expect("closed");
     let found = Board::new(&db, 0, 0).and_then(|board| board.lists()).expect("sound");
-    assert_eq!(found, left.expect("nothing has failed"), "closed and opened");
+    assert_eq!(found, left, "closed and opened");
     notes
 }

@@ -52,6 +52,10 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
         })
     });
     add(&|plan| plan.copies = false);
+    add(&|plan| plan.peeks = false);
+    add(&|plan| plan.markers = 0);
+    add(&|plan| plan.markers = plan.markers.min(1));
+    add(&|plan| plan.bulk /= 2);
     add(&|plan| plan.expires = false);
     add(&|plan| plan.drops = false);
     add(&|plan| plan.heavy = false);

@@ -1,6 +1,6 @@
 //! The threads over lists and over single keys, those that sync, and those that copy.
 
-use super::world::{World, lock};
+use super::world::{Backup, World, lock};
 use crate::cycles::{Lists, Outcome, Step, Transaction};
 use crate::history::{Action, Call};
 use crate::lists::Worker;
@@ -15,6 +15,9 @@ use std::time::Duration;
 /// The keyspace of the single keys, and their number.
 pub(super) const REGISTERS: &str = "registers";
 const KEYS: u64 = 4;
+
+/// A whole backup, and the increments after it.
+const MOST_BACKUPS: usize = 3;
 
 /// Calls of each key are fewer than the checker's limit.
 const MOST_CALLS: usize = 100;
@@ -50,7 +53,12 @@ pub(super) fn registers(world: &World, thread: u64) -> Result<()> {
         let key = random.random_range(0..KEYS);
         let action = match random.random_range(0..8) {
             0..3 => Action::Get,
-            3..7 => Action::Put(thread << 32 | number),
+            3..5 => Action::Put(thread << 32 | (number + 1)),
+            5 => Action::Add(1 << 48),
+            6 => Action::Swap {
+                expected: lock(&world.notes.calls).iter().rev().find(|call| call.key == key).and_then(|call| call.saw),
+                new: random.random_ratio(3, 4).then_some(1 << 40 | thread << 32 | number),
+            },
             _ => Action::Remove,
         };
         let began = world.now();
@@ -75,7 +83,21 @@ pub(super) fn registers(world: &World, thread: u64) -> Result<()> {
 fn call(space: &Keyspace, key: u64, action: Action, way: bool) -> Result<Option<u64>> {
     let name = key.to_be_bytes();
     let found = match action {
-        Action::Get => space.get(name)?,
+        Action::Get if way => space.get(name)?,
+        Action::Get => space.get_many(&[name, u64::MAX.to_be_bytes()])?.swap_remove(0),
+        Action::Add(by) => {
+            // The sum alone is known. No put value is zero.
+            let before = space.increment(name, by as i64)? - by as i64;
+            return Ok((before != 0).then_some(before as u64));
+        }
+        Action::Swap { expected, new } => {
+            let [expected, new] = [expected, new].map(|value| value.map(u64::to_le_bytes));
+            let expected = expected.as_ref().map(|value| &value[..]);
+            match space.compare_and_swap(name, expected, new.as_ref().map(|value| &value[..]))? {
+                Ok(()) => return Ok(expected.map(number)),
+                Err(refused) => refused.current,
+            }
+        }
         Action::Put(value) if way => space.swap(name, value.to_le_bytes())?,
         Action::Put(value) => space.fetch_update(name, |_| Some(value.to_le_bytes().to_vec()))?,
         Action::Remove if way => space.take(name)?,
@@ -128,10 +150,11 @@ pub(super) fn copies(world: &World) -> Result<()> {
     }
     drop(snapshot);
     while world.writers.load(SeqCst) > 0 {
-        if lock(&world.notes.backups).len() < 2 {
+        if lock(&world.notes.backups).len() < MOST_BACKUPS {
             let (before, mut stream) = (world.now(), Vec::new());
-            world.db.backup_to(&mut stream)?;
-            lock(&world.notes.backups).push((before, stream));
+            let base = lock(&world.notes.backups).last().map_or(0, |last| last.epoch);
+            let epoch = world.db.backup_since(base, &mut stream)?.epoch;
+            lock(&world.notes.backups).push(Backup { before, epoch, stream });
         }
         follow(&mut feed, &mut copy, Duration::from_millis(5))?;
     }

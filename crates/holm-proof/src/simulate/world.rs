@@ -1,5 +1,7 @@
 //! What the threads of a run share: the database, what they note of it, and which errors are no surprise.
 
+use super::bulk::Put;
+use super::marks::Marks;
 use super::plan::{Plan, What};
 use super::solo::Step;
 use super::stage::{FOLDER, Stage};
@@ -42,14 +44,25 @@ pub(super) struct Notes {
     /// The generations of the keyspace that is dropped: the number of each, when its creation began, and when its drop
     /// had returned.
     pub(super) generations: Mutex<Vec<(u64, u64, Option<u64>)>>,
-    /// Backups of the lists, and the instants before them.
-    pub(super) backups: Mutex<Vec<(u64, Vec<u8>)>>,
+    /// A whole backup, and increments, each of which has the one before as its base.
+    pub(super) backups: Mutex<Vec<Backup>>,
+    pub(super) marks: Mutex<Marks>,
+    pub(super) bulk: Mutex<Vec<Put>>,
+}
+
+/// A backup.
+pub(super) struct Backup {
+    /// The instant before it.
+    pub(super) before: u64,
+    pub(super) epoch: u64,
+    pub(super) stream: Vec<u8>,
 }
 
 /// The database of a run, and what the threads note.
 pub(super) struct World {
     pub(super) plan: Plan,
     pub(super) stage: Arc<Stage>,
+    pub(super) disk: SimDisk,
     pub(super) db: Database,
     pub(super) board: Board,
     pub(super) notes: Notes,
