@@ -508,6 +508,10 @@ impl VfsFile for SimFile {
     }
 
     fn attach_image(&self, image: &Arc<Image>, area: Area) {
+        if !self.how.write {
+            // What a reader stores into its memory stays there.
+            return;
+        }
         let attached = AttachedImage { inode: self.inode, handle: self.handle, image: image.clone(), area };
         self.disk.state().attached_images.push(attached);
     }
