@@ -4,6 +4,7 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::expiry::ReadView;
 use crate::feed::Subscribers;
+use crate::increments::Increments;
 use crate::intent::IntentSlots;
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
@@ -31,8 +32,8 @@ pub(crate) struct Engine {
     pub(crate) fallback_lock: FallbackLock,
     pub(crate) marks: CommittedMarks,
     pub(crate) recent_snapshot: RecentSnapshot,
-    /// Held while an incremental backup is applied.
-    pub(crate) increments: Arc<Mutex<()>>,
+    /// Whether an incremental backup is being applied.
+    pub(crate) increments: Arc<Increments>,
     /// The feeds; `None` if the design or the medium cannot tell what an epoch has changed.
     pub(crate) subscribers: Option<Arc<Subscribers>>,
     /// Dropped last: its drop shrinks and unlocks the files.

@@ -172,6 +172,7 @@ mod expiring;
 mod expiry;
 mod feed;
 mod generation;
+mod increments;
 mod intent;
 mod iter;
 mod keys;

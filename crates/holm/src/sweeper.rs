@@ -5,6 +5,7 @@
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
+use crate::increments::Increments;
 use crate::store::{Store, WritableStore};
 use crate::sweep::{Pass, SweepCounters, Swept};
 use holm_medium::sync::Instant;
@@ -12,7 +13,7 @@ use holm_medium::sync::atomic::Ordering::Relaxed;
 use holm_medium::sync::thread::{self, JoinHandle};
 use holm_medium::sync::{Condvar, Mutex, MutexGuard};
 use std::ops::ControlFlow;
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// How expired records are removed: [`Builder::sweep`](crate::Builder::sweep). Readers see no difference.
@@ -72,18 +73,15 @@ pub(crate) type IsExempt = fn(&Store, &Catalog) -> Result<bool>;
 pub(crate) struct SweptDatabase {
     pub(crate) store: Arc<WritableStore>,
     pub(crate) catalog: Arc<Catalog>,
-    /// Held while an incremental backup is applied.
-    pub(crate) increments: Arc<Mutex<()>>,
+    /// Whether an incremental backup is being applied.
+    pub(crate) increments: Arc<Increments>,
 }
 
 impl SweptDatabase {
     /// Returns whether the sweeper must leave the database alone: it is a copy that the next incremental backup will be
     /// applied to. That backup removes what the original has swept, and would refuse a copy that was changed.
     fn is_exempt(&self, is_exempt: IsExempt) -> Result<bool> {
-        match self.increments.try_lock() {
-            Err(TryLockError::WouldBlock) => Ok(true),
-            Ok(_) | Err(TryLockError::Poisoned(_)) => is_exempt(&self.store, &self.catalog),
-        }
+        self.increments.outside(|| is_exempt(&self.store, &self.catalog)).unwrap_or(Ok(true))
     }
 }
 

@@ -14,7 +14,7 @@ use crate::operation::Operation;
 use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
 use std::ops::Bound;
-use std::sync::{Arc, TryLockError};
+use std::sync::Arc;
 
 /// The bytes that are read from a stored stream at once.
 const READ_AT_ONCE: usize = 256 << 10;
@@ -22,11 +22,8 @@ const READ_AT_ONCE: usize = 256 << 10;
 /// Brings a database to the state of a stream.
 pub(super) fn apply(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<BackupInfo> {
     let staging = Staging::new(&*files_of(&engine.store)?.vfs, &engine.store.path);
-    let _alone = match engine.increments.try_lock() {
-        Ok(alone) => alone,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        // Not to wait: the stream's reader may itself have called this.
-        Err(TryLockError::WouldBlock) => return Err(Error::Invalid { what: "another backup is being applied".into() }),
+    let Some(_applying) = engine.increments.begin() else {
+        return Err(Error::Invalid { what: "another backup is being applied".into() });
     };
     // An earlier call may have met a full disk half-way.
     complete_staged(engine, &staging)?;
