@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub(super) const BULK: &str = "bulk";
 
 /// Its keys, which are put in turn.
-const KEYS: u64 = 40;
+const KEYS: u64 = 120;
 
 /// When a put began and ended. The put with number `n` is the `n`-th of them.
 pub(super) type Put = (u64, Option<u64>);

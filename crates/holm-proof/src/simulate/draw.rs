@@ -75,11 +75,29 @@ impl Plan {
             plan.long_batch = 0;
         }
         let horizon = plan.operations * (plan.workers + plan.registers + 2) * STEPS_EACH;
-        if kind != Profile::Calm {
+        if kind != Profile::Calm && random.random_ratio(1, 8) {
+            plan.draw_completions(&mut random);
+        } else if kind != Profile::Calm {
             plan.draw_crashes(&mut random, horizon);
         }
         plan.draw_faults(&mut random, horizon, kind == Profile::Faults);
         plan
+    }
+
+    /// Deaths in commits that replace what an earlier session has written, and crashes of the recoveries that complete
+    /// them.
+    fn draw_completions(&mut self, random: &mut Pcg64Mcg) {
+        (self.private, self.solo, self.loaded) = (false, true, 200);
+        (self.workers, self.registers) = (1, self.registers.min(1));
+        for _ in 0..random.random_range(2..=4) {
+            self.crashes.push(Crash {
+                when: When::InCommit(wide(random, 1 << 14)),
+                end: End::Death,
+                seed: random.random(),
+                again: None,
+                within: draw_within(random, 2),
+            });
+        }
     }
 
     fn draw_crashes(&mut self, random: &mut Pcg64Mcg, horizon: u64) {
@@ -88,8 +106,9 @@ impl Plan {
             let (when, end) = match random.random_range(0..6) {
                 0..2 => (When::InCommit(wide(random, 4_000)), End::Death),
                 // Little but a checkpoint measures files.
-                2..4 if self.bulk > 0 => {
-                    (When::Call(Kind::Meta, random.random_range(1..10), wide(random, 1 << 14)), draw_end(random))
+                2..5 if self.bulk > 0 => {
+                    let end = [End::PowerToDurable, End::Power][random.random_range(0..2)];
+                    (When::Call(Kind::Meta, random.random_range(1..10), wide(random, 1 << 14)), end)
                 }
                 2 => (When::Call(Kind::Sync, random.random_range(1..8), wide(random, 1 << 12)), draw_end(random)),
                 _ => (When::Step(random.random_range(0..horizon)), draw_end(random)),
