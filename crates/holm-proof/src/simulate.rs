@@ -2,15 +2,18 @@
 //! TigerBeetle have it.
 //!
 //! A seed draws a [`Plan`]: threads that run transactions, batches, scans, snapshots, single calls, range removals,
-//! drops of keyspaces, feeds and backups; the options of the database; faults and crashes, each before a step.
+//! drops of keyspaces, large values, marks, feeds, backups and their increments, and opens beside a writer; the options
+//! of the database; faults and crashes, each before a step or in a commit.
 //! [`run()`] executes the plan. The store's own threads (group commit, preallocation, checkpoints, sweeper) run under
 //! the same scheduler, which may interrupt a thread at each access to a word, atomic, lock or file. Time passes with
 //! the steps. A crash does not end the run: it takes the image that the death of the process or a loss of power leaves
-//! there. After the run, each image is opened, perhaps with a second crash in the recovery, and compared.
+//! there. After the run, each image is opened and compared. Recoveries crash, too, at any step: what is left then is
+//! another image.
 //!
 //! What is expected: every history is strictly serializable ([`crate::cycles`]) and linearizable
 //! ([`crate::history`]); what a crash leaves is closed under dependencies and has all that was promised; feeds and
-//! backups agree; `Database::check` finds nothing leaked or shared; a closed database opens as it was.
+//! backups agree; a mark never falls, and its effect is there with it; `Database::check` finds nothing leaked or shared,
+//! and as many bytes as the statistics count; a closed database opens as it was, for readers and for a writer.
 //!
 //! The same plan gives the same schedule. [`shrink()`] makes a failing plan smaller. `cargo xtask simulate` runs seeds.
 //!
@@ -27,8 +30,8 @@
 //! | an epoch is published before its record is written | 2 | a commit that had to survive |
 //! | lines of one epoch in eight are not marked | 5 | a feed that lacks a change |
 //!
-//! Not simulated: several processes, read-only opening, increments of backups, and the drawing of keys and values of
-//! any length. Orders of memory weaker than sequential consistency are Miri's.
+//! Not simulated: pages that are evicted and read again while a process lives, and the drawing of keys and values of any
+//! length. Orders of memory weaker than sequential consistency are Miri's.
 
 mod bulk;
 mod counts;

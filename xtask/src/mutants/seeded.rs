@@ -77,6 +77,24 @@ const SEEDED: &[Seeded] = &[
         after: "",
     },
     Seeded {
+        name: "what is freed while space is withheld is reused",
+        file: "crates/holm-medium/src/space/heap.rs",
+        before: "u64::MAX",
+        after: "if self.large_area { FIRST } else { 0 }",
+    },
+    Seeded {
+        name: "what an opening creates has an epoch of its own",
+        file: "crates/holm/src/opening/rebuilt.rs",
+        before: "latest.max(active)",
+        after: "if pending.is_empty() { latest + 1 } else { latest.max(active) }",
+    },
+    Seeded {
+        name: "a commit never holds the epoch",
+        file: "crates/holm-tree/src/commit.rs",
+        before: "lost_labels == MOST_LOST_LABELS",
+        after: "false",
+    },
+    Seeded {
         name: "the count of an intent is off by one",
         file: "crates/holm/src/intent.rs",
         before: "(words.len() as u64 / 2)",

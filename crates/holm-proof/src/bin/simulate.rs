@@ -69,6 +69,7 @@ mod simulate {
 
     fn report(plan: &Plan, outcome: Outcome, shrinks: bool) {
         println!("FAILED {}", line(plan, &outcome));
+        println!("  again: cargo xtask simulate --seed {} --profile {}", plan.seed, plan.profile);
         if shrinks {
             let (smallest, outcome) = shrink(plan, outcome);
             println!("  smallest: {}\n  {smallest:?}", line(&smallest, &outcome));

@@ -1,20 +1,23 @@
 //! The simulation of the whole store, for a few seeds: nothing is wrong, everything is met, a seed repeats its run, and
 //! a disk that lies is caught. `cargo xtask simulate` runs many.
 
-use crate::simulate::{Counts, Crash, End, FaultAt, Plan, Profile, What, run, shrink};
+use crate::simulate::{Counts, Crash, End, FaultAt, Plan, Profile, What, When, run, shrink};
 use holm::Durability;
 
 /// Seeds of each profile.
 const FEW: u64 = 24;
 
 /// What the runs of all profiles meet.
-const MET: [&str; 23] = [
+const MET: [&str; 32] = [
     "backups restored",
     "changes of latency",
     "checkpoints",
+    "closed databases that were read",
     "commits",
     "conflicts",
     "copies that followed a feed",
+    "deaths after calls",
+    "deaths in commits",
     "disks with room again",
     "drops of keyspaces",
     "epochs logged",
@@ -23,8 +26,14 @@ const MET: [&str; 23] = [
     "full disks",
     "growths by writers",
     "images",
+    "images that readers were refused",
     "images worked on",
+    "increments applied",
     "jumps of the clock on the wall",
+    "large values",
+    "marks",
+    "opens beside a writer",
+    "power cuts after calls",
     "recoveries from the log",
     "recoveries from the page cache",
     "recoveries that were cut",
@@ -78,7 +87,8 @@ fn a_disk_that_lies_is_caught() {
         let mut plan = Plan::draw(*seed, Profile::Calm);
         plan.durability = Durability::Strict;
         plan.faults = vec![FaultAt { step: 0, what: What::Lie(2) }];
-        plan.crashes = vec![Crash { step: 2_000, end: End::PowerToDurable, seed: 1, again: None }];
+        plan.crashes =
+            vec![Crash { when: When::Step(2_000), end: End::PowerToDurable, seed: 1, again: None, within: Vec::new() }];
         let outcome = run(&plan);
         outcome.failure.is_some().then_some((plan, outcome))
     };

@@ -20,6 +20,7 @@ pub(super) fn bulk(world: &World) -> Result<()> {
         lock(&world.notes.bulk).push((world.now(), None));
         space.insert((number % KEYS).to_be_bytes(), value(number))?;
         let ended = world.now();
+        world.stage.count("large values", 1);
         if let Some((_, end)) = lock(&world.notes.bulk).last_mut() {
             *end = Some(ended);
         }

@@ -47,6 +47,7 @@ pub(super) fn marks(world: &World, thread: u64) -> Result<()> {
             Ok(()) => {
                 let ended = world.now();
                 lock(&world.notes.marks).set[at].2 = Some(ended);
+                world.stage.count("marks", 1);
                 assert!(world.db.mark()? >= Some(mark), "the mark is at least the one that was set");
             }
             // Another thread has set a later one.
