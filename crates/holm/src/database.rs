@@ -312,6 +312,36 @@ impl Database {
         transaction::transact(&self.engine, run)
     }
 
+    /// As [`Database::transact`], with a closure that owns the transaction and gives it back. A binding to another
+    /// language can so keep the transaction in an object of that language. A transaction that the closure keeps or
+    /// drops has done nothing, and what the closure returned is the answer.
+    ///
+    /// # Errors
+    /// As [`Database::transact`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// let object = std::sync::Mutex::new(None); // of the other language
+    /// db.transact_owned(|transaction| {
+    ///     let inserted = transaction.insert(&reefs, "north", "coral");
+    ///     *object.lock().unwrap() = Some(transaction);
+    ///     (object.lock().unwrap().take(), inserted)
+    /// })?;
+    /// assert!(reefs.contains_key("north")?);
+    ///
+    /// db.transact_owned(|transaction| (None, transaction.remove(&reefs, "north")))?; // dropped
+    /// assert!(reefs.contains_key("north")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn transact_owned<T, E: From<Error>>(
+        &self,
+        run: impl FnMut(Transaction) -> (Option<Transaction>, Result<T, E>),
+    ) -> Result<T, E> {
+        transaction::transact_owned(&self.engine, run)
+    }
+
     /// Runs a transaction that only reads: everything that the closure reads is of one instant. The closure runs again
     /// after each conflict, as in [`Database::transact`]; after some conflicts it reads at a snapshot, which has none.
     ///

@@ -91,9 +91,20 @@ pub(crate) fn transact<T, E: From<Error>>(
     engine: &Arc<Engine>,
     mut run: impl FnMut(&Transaction) -> Result<T, E>,
 ) -> Result<T, E> {
-    retried(engine, |_, fallback| {
-        let transaction = Transaction::new(engine.clone());
+    transact_owned(engine, |transaction| {
         let answer = run(&transaction);
+        (Some(transaction), answer)
+    })
+}
+
+/// The same, for a closure that gives the transaction back.
+pub(crate) fn transact_owned<T, E: From<Error>>(
+    engine: &Arc<Engine>,
+    mut run: impl FnMut(Transaction) -> (Option<Transaction>, Result<T, E>),
+) -> Result<T, E> {
+    retried(engine, |_, fallback| {
+        let (transaction, answer) = run(Transaction::new(engine.clone()));
+        let Some(transaction) = transaction else { return answer.map(Some) };
         // Whatever the closure has made of the conflict.
         if transaction.has_conflicted() {
             return Ok(None);

@@ -1,0 +1,154 @@
+"""Change feeds: what each epoch has changed, once it is durable."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timezone
+from types import TracebackType
+from typing import Iterator, List, NamedTuple, Optional, Type, Union
+
+from holm import _holm
+from holm._aio import in_thread
+
+
+class Drop(NamedTuple):
+    """A keyspace is gone with all its pairs."""
+
+    keyspace: str
+
+
+class Create(NamedTuple):
+    """A keyspace is new, and empty but for what the other changes put into it."""
+
+    keyspace: str
+    expires: bool
+
+
+class Remove(NamedTuple):
+    """A key is gone."""
+
+    keyspace: str
+    key: bytes
+
+
+class Put(NamedTuple):
+    """A key is new, or has another value."""
+
+    keyspace: str
+    key: bytes
+    value: bytes
+    expires: Optional[datetime]
+    """When the key expires; `None` for never."""
+
+
+Change = Union[Drop, Create, Remove, Put]
+
+
+class Changes:
+    """The net effect of one epoch, in the order in which a replica applies it."""
+
+    __slots__ = ("_changes",)
+
+    def __init__(self, changes: _holm.Changes) -> None:
+        self._changes = changes
+
+    @property
+    def epoch(self) -> int:
+        """The epoch. Epochs rise; one that changed nothing is left out."""
+        return self._changes.epoch
+
+    @property
+    def mark(self) -> Optional[int]:
+        """The mark of the database at the end of the epoch, if the epoch has changed it."""
+        return self._changes.mark
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def __bool__(self) -> bool:
+        return len(self) > 0
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self.to_list())
+
+    def to_list(self) -> List[Change]:
+        """The changes: `Drop`, `Create`, `Remove` and `Put`."""
+        changes: List[Change] = []
+        for kind, *fields in self._changes.tuples():
+            if kind == "put":
+                keyspace, key, value, seconds = fields
+                expires = None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
+                changes.append(Put(keyspace, key, value, expires))
+            elif kind == "remove":
+                changes.append(Remove(*fields))
+            elif kind == "create":
+                changes.append(Create(*fields))
+            else:
+                changes.append(Drop(*fields))
+        return changes
+
+    def __repr__(self) -> str:
+        return f"<holm.Changes of epoch {self.epoch}: {len(self)}>"
+
+
+class Feed(_holm.Feed):
+    """The changes of a database, epoch by epoch, each exactly once and in order: `Database.feed`.
+
+    A loop over it waits for changes and never ends by itself; `next` has a timeout. `async for` works, too.
+
+    >>> import holm
+    >>> with holm.open("reefs.holm") as db, db.feed() as feed:
+    ...     db["north"] = "coral"
+    ...     db.sync()
+    ...     for changes in feed:
+    ...         print([change for change in changes if isinstance(change, holm.Put)])
+    ...         break
+    [Put(keyspace='default', key=b'north', value=b'coral', expires=None)]
+    """
+
+    __slots__ = ("_pending",)
+
+    def __init__(self, of: object, bytes: int) -> None:
+        # What a task has begun to wait for: if the task is cancelled, the next one gets it.
+        self._pending: Optional[asyncio.Future[Optional[Changes]]] = None
+
+    def next(self, timeout: Optional[float] = None) -> Optional[Changes]:
+        """The changes of the next durable epoch, or `None` after `timeout` seconds without one."""
+        changes = self.next_raw(timeout)
+        return None if changes is None else Changes(changes)
+
+    def __iter__(self) -> Feed:
+        return self
+
+    def __next__(self) -> Changes:
+        changes = self.next()
+        assert changes is not None, "it waits without a timeout"
+        return changes
+
+    def __aiter__(self) -> Feed:
+        return self
+
+    async def __anext__(self) -> Changes:
+        while True:
+            # By slices, so that a task that is cancelled leaves its thread soon.
+            if self._pending is None:
+                self._pending = asyncio.ensure_future(in_thread(lambda: self.next(0.2)))
+            pending = self._pending
+            try:
+                changes = await asyncio.shield(pending)
+            finally:
+                if pending.done():
+                    self._pending = None
+            if changes is not None:
+                return changes
+
+    def __enter__(self) -> Feed:
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        value: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
