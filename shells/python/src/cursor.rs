@@ -185,6 +185,8 @@ impl State {
     }
 
     fn fill(&mut self, py: Python<'_>) -> PyResult<()> {
+        // No byte code may run between two chunks, so nothing else would notice an interrupt.
+        py.check_signals()?;
         let State { scan, chunk, .. } = self;
         chunk.clear();
         let copied = detached(py, || {
@@ -194,6 +196,9 @@ impl State {
             })
         });
         self.is_last = copied.is_err() || !self.chunk.is_full();
+        if copied.is_err() {
+            self.chunk.clear();
+        }
         copied
     }
 

@@ -99,8 +99,8 @@ impl Session {
     }
 
     /// A step that fails while another thread closes the database finds all kinds of errors.
-    fn blame_closing<R>(&self, done: Result<R, Failure>) -> Result<R, Failure> {
-        match done {
+    pub(crate) fn blame_closing<R, E: Into<Failure>>(&self, done: Result<R, E>) -> Result<R, Failure> {
+        match done.map_err(E::into) {
             Err(Failure::Store(holm::Error::Poisoned { .. } | holm::Error::Closed { .. })) if self.is_closed() => {
                 Err(Failure::Closed("the database"))
             }

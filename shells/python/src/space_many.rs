@@ -18,10 +18,11 @@ fn pair_of<'py>(item: &Bound<'py, PyAny>) -> PyResult<(Bytes<'py>, Bytes<'py>)> 
     {
         return Ok((tuple.get_borrowed_item(0)?.extract()?, tuple.get_borrowed_item(1)?.extract()?));
     }
-    item.extract().map_err(|_| match item.repr() {
-        Ok(shown) => PyTypeError::new_err(format!("a pair of a key and a value, not {shown:.80}")),
-        Err(error) => error,
-    })
+    if item.len().is_ok_and(|len| len == 2) {
+        return Ok((item.get_item(0)?.extract()?, item.get_item(1)?.extract()?));
+    }
+    let shown = item.repr()?;
+    Err(PyTypeError::new_err(format!("a pair of a key and a value is expected, not {shown:.80}")))
 }
 
 impl Space {
@@ -51,6 +52,7 @@ impl Space {
         for item in items.try_iter()? {
             let pair = item.and_then(|item| pair_of(&item));
             if pair.is_err() || chunk.len() == CHUNK {
+                py.check_signals()?;
                 self.put_chunk(py, &chunk)?;
                 chunk.clear();
             }
@@ -79,6 +81,7 @@ impl Space {
             if lent.is_empty() {
                 return Ok(values);
             }
+            py.check_signals()?;
             let found = detached(py, || self.slot.with(|handle| Ok(handle.get_many(&lent)?)))?;
             for value in found {
                 match value {

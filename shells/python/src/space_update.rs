@@ -112,10 +112,10 @@ impl Space {
         let (key, function) = (key.as_ref(), function.unbind());
         let mut raised = None;
         let updated = detached(py, || {
-            let keyspace = self.keyspace()?;
+            let (keyspace, session) = (self.keyspace()?, &self.slot.session);
             // The value is compared, so that an exception changes nothing: the closure of an update must return one.
             loop {
-                let current = keyspace.get(key)?;
+                let current = session.blame_closing(keyspace.get(key))?;
                 let new = match call(&function, current.as_deref()) {
                     Ok(new) => new,
                     Err(error) => {
@@ -123,7 +123,8 @@ impl Space {
                         return Ok(None);
                     }
                 };
-                if keyspace.compare_and_swap(key, current.as_deref(), new.as_deref())?.is_ok() {
+                let swapped = keyspace.compare_and_swap(key, current.as_deref(), new.as_deref());
+                if session.blame_closing(swapped)?.is_ok() {
                     return Ok(new);
                 }
             }

@@ -45,7 +45,7 @@ class TransactionKeyspace(_holm.TransactionSpace, MutableMapping[bytes, bytes]):
         return f"<holm.{type(self).__name__} {self.name!r}>"
 
 
-class Transaction(TransactionKeyspace, _holm.Transaction):
+class Transaction(_holm.Transaction, TransactionKeyspace):
     """Reads and writes of any keys that take effect at one instant, strictly serializable: `Database.transaction`.
 
     It is a mapping of the keyspace `default`; `keyspace` gives the others. As a context manager it commits at the end,

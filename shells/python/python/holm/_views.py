@@ -30,10 +30,12 @@ class Values(ValuesView[bytes]):
     _mapping: Any
 
     def __iter__(self) -> Iterator[bytes]:
-        return iter(self._mapping.range().values())
+        values: Iterator[bytes] = iter(self._mapping.range().values())
+        return values
 
     def __reversed__(self) -> Iterator[bytes]:
-        return reversed(self._mapping.range().values())
+        values: Iterator[bytes] = reversed(self._mapping.range().values())
+        return values
 
     def __contains__(self, value: object) -> bool:
         return any(value == other for other in self)
