@@ -25,11 +25,13 @@ impl From<BackupInfo> for Info {
 #[pymethods]
 impl Database {
     /// Makes a copy of the database in a folder.
+    #[pyo3(name = "_backup_folder")]
     fn backup_folder(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Info> {
         Ok(detached(py, || Ok(self.session.writable()?.backup(folder)?))?.into())
     }
 
     /// Writes a backup to a file: a whole one, or what has changed since the epoch `since`.
+    #[pyo3(name = "_backup_stream")]
     fn backup_stream(&self, py: Python<'_>, file: Py<PyAny>, since: u64) -> PyResult<Info> {
         let mut writer = Writer::new(file);
         // Without the session's lock: the file is Python's, and `close` may be called while it writes.
@@ -47,6 +49,7 @@ impl Database {
     }
 
     /// Brings a restored database to the state of an incremental backup.
+    #[pyo3(name = "_apply_stream")]
     fn apply_stream(&self, py: Python<'_>, file: Py<PyAny>) -> PyResult<Info> {
         let mut reader = Reader::new(file);
         let info = detached(py, || Ok(self.session.writable()?.apply(&mut reader)))?;

@@ -44,6 +44,7 @@ impl Batch {
         Ok(Batch { slot: Slot::new(&database.session, "the batch", batch)? })
     }
 
+    #[pyo3(name = "_put_into")]
     fn put_into(
         &self,
         space: &Space,
@@ -60,6 +61,7 @@ impl Batch {
         })?)
     }
 
+    #[pyo3(name = "_remove_from")]
     fn remove_from(&self, space: &Space, key: Bytes<'_>) -> PyResult<()> {
         Ok(self.add(space, |batch, keyspace| batch.remove(keyspace, key.as_ref()))?)
     }

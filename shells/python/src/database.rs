@@ -186,6 +186,7 @@ impl Database {
         Ok(self.session.writable()?.durable_mark())
     }
 
+    #[pyo3(name = "_stats_json")]
     fn stats_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || {
             self.session.with(|opened| match opened {
@@ -195,6 +196,7 @@ impl Database {
         })
     }
 
+    #[pyo3(name = "_recovery_json")]
     fn recovery_json(&self) -> PyResult<String> {
         Ok(self.session.with(|opened| match opened {
             Opened::Writable(database) => json(database.recovery()),
@@ -202,6 +204,7 @@ impl Database {
         })?)
     }
 
+    #[pyo3(name = "_check_json")]
     fn check_json(&self, py: Python<'_>) -> PyResult<String> {
         detached(py, || {
             self.session.with(|opened| match opened {

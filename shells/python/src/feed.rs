@@ -52,6 +52,7 @@ impl Feed {
     /// Returns the changes of the next epoch that is durable, or `None` after `timeout` seconds without one. Without a
     /// timeout it waits.
     #[pyo3(signature = (timeout = None))]
+    #[pyo3(name = "_next")]
     fn next_raw(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Changes>> {
         let until = self::timeout(timeout)?.and_then(|timeout| Instant::now().checked_add(timeout));
         loop {
@@ -82,6 +83,7 @@ refuses_pickling!(Feed, "a feed");
 #[pymethods]
 impl Database {
     /// Takes a snapshot and the feed that continues it.
+    #[pyo3(name = "_snapshot_and_feed")]
     fn snapshot_and_feed_raw(&self, py: Python<'_>, bytes: usize) -> PyResult<(Snapshot, Feed)> {
         detached(py, || {
             let (snapshot, feed) = self.session.writable()?.snapshot_and_feed(bytes)?;

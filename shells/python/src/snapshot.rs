@@ -72,6 +72,7 @@ impl Snapshot {
         })
     }
 
+    #[pyo3(name = "_write_to")]
     fn write_to(&self, py: Python<'_>, file: Py<PyAny>, since: u64) -> PyResult<Info> {
         let mut writer = Writer::new(file);
         let info = detached(py, || {

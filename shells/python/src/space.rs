@@ -218,6 +218,7 @@ impl Space {
     }
 
     /// When a key expires, in seconds since 1970, or `None` for never. Absent keys are a `KeyError`.
+    #[pyo3(name = "_expiry_seconds")]
     fn expiry_seconds(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
         let bytes: Bytes<'_> = key.extract()?;
         let bytes = bytes.as_ref();
@@ -249,6 +250,7 @@ impl Space {
 
     /// The number of the open database among those that are open now.
     #[getter]
+    #[pyo3(name = "_session")]
     fn session(&self) -> usize {
         Arc::as_ptr(&self.slot.session).addr()
     }

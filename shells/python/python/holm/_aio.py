@@ -30,7 +30,7 @@ async def synced(space: _holm.Space) -> None:
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
-    session = space.session
+    session = space._session
     with _lock:
         waiters = _waiting.get(session)
         is_first = waiters is None

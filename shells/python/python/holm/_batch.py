@@ -46,11 +46,11 @@ class Batch(_holm.Batch):
         until: Optional[Time] = None,
     ) -> None:
         """Adds a write that stores a value. Of two writes to one key, the later one counts."""
-        self.put_into(self._database if into is None else into, key, value, ttl, until)
+        self._put_into(self._database if into is None else into, key, value, ttl, until)
 
     def remove(self, key: BytesLike, *, of: Optional[Keyspace] = None) -> None:
         """Adds a write that removes a key if it is present."""
-        self.remove_from(self._database if of is None else of, key)
+        self._remove_from(self._database if of is None else of, key)
 
     def __setitem__(self, key: BytesLike, value: BytesLike) -> None:
         self.put(key, value)

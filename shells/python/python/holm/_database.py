@@ -127,12 +127,12 @@ class Database(Keyspace, _holm.Database):
 
     def snapshot_and_feed(self, *, bytes: int = FEED_BYTES) -> Tuple[Snapshot, Feed]:
         """A snapshot, and the feed of all that changes after it: what a replica begins with."""
-        snapshot, feed = self.snapshot_and_feed_raw(bytes)
+        snapshot, feed = self._snapshot_and_feed(bytes)
         return Snapshot(snapshot), Feed(feed, bytes)
 
     def backup(self, folder: Path) -> BackupInfo:
         """Makes a copy of the database in a folder, as it is at one instant, beside writers."""
-        return BackupInfo(*self.backup_folder(folder))
+        return BackupInfo(*self._backup_folder(folder))
 
     def backup_to(self, target: Target, since: int = 0) -> BackupInfo:
         """Writes a backup to a binary file, or to a new file at a path: what `holm.restore` reads.
@@ -141,12 +141,12 @@ class Database(Keyspace, _holm.Database):
         from that one to this.
         """
         with writing(target) as file:
-            return BackupInfo(*self.backup_stream(file, since))
+            return BackupInfo(*self._backup_stream(file, since))
 
     def apply(self, origin: Origin) -> BackupInfo:
         """Brings a restored copy to the state of an incremental backup, at once under any crash."""
         with reading(origin) as file:
-            return BackupInfo(*self.apply_stream(file))
+            return BackupInfo(*self._apply_stream(file))
 
     async def backup_to_async(self, target: Target, since: int = 0) -> BackupInfo:
         """As `backup_to`, in a thread."""
@@ -161,17 +161,17 @@ class Database(Keyspace, _holm.Database):
         ...     print(db.stats()["records"])
         1
         """
-        stats: Dict[str, Any] = json.loads(self.stats_json())
+        stats: Dict[str, Any] = json.loads(self._stats_json())
         return stats
 
     def recovery(self) -> Dict[str, Any]:
         """What the last open recovered, and from where."""
-        recovery: Dict[str, Any] = json.loads(self.recovery_json())
+        recovery: Dict[str, Any] = json.loads(self._recovery_json())
         return recovery
 
     def check(self) -> List[str]:
         """Verifies the whole database while writers wait, and returns its faults: an empty list if it is sound."""
-        faults: List[str] = json.loads(self.check_json())["faults"]
+        faults: List[str] = json.loads(self._check_json())["faults"]
         return faults
 
     def __enter__(self) -> Database:

@@ -114,7 +114,7 @@ class Feed(_holm.Feed):
 
     def next(self, timeout: Optional[float] = None) -> Optional[Changes]:
         """The changes of the next durable epoch, or `None` after `timeout` seconds without one."""
-        changes = self.next_raw(timeout)
+        changes = self._next(timeout)
         return None if changes is None else Changes(changes)
 
     def __iter__(self) -> Feed:

@@ -35,7 +35,7 @@ class ReadableKeyspace(_holm.Space, Mapping[bytes, bytes]):
 
     def expiry(self, key: BytesLike) -> Optional[datetime]:
         """When a key expires; `None` for never. `KeyError` if it is absent, `InvalidError` if no key here expires."""
-        seconds = self.expiry_seconds(key)
+        seconds = self._expiry_seconds(key)
         return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
 
     async def get_async(self, key: BytesLike, default: Optional[bytes] = None) -> Optional[bytes]:

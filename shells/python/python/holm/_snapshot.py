@@ -67,7 +67,7 @@ class Snapshot(_holm.Snapshot, Mapping[bytes, bytes]):
     def backup_to(self, target: Target, since: int = 0) -> BackupInfo:
         """Writes a backup of the snapshot: see `Database.backup_to`."""
         with writing(target) as file:
-            return BackupInfo(*self.write_to(file, since))
+            return BackupInfo(*self._write_to(file, since))
 
     def close(self) -> None:
         """Lets the snapshot go, once its keyspaces and iterators are gone as well."""
