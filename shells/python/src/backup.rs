@@ -1,7 +1,7 @@
 //! Backups: streams of a whole database or of what has changed, and what reads them.
 
 use crate::database::{Database, json};
-use crate::failure::detached;
+use crate::failure::{Failure, detached};
 use crate::session::Opened;
 use crate::stream::{Reader, Writer};
 use holm::BackupInfo;
@@ -27,23 +27,16 @@ impl Database {
     /// Makes a copy of the database in a folder.
     #[pyo3(name = "_backup_folder")]
     fn backup_folder(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Info> {
-        Ok(detached(py, || Ok(self.session.writable()?.backup(folder)?))?.into())
+        Ok(detached(py, || self.session.write(|database| database.backup(folder)))?.into())
     }
 
     /// Writes a backup to a file: a whole one, or what has changed since the epoch `since`.
     #[pyo3(name = "_backup_stream")]
     fn backup_stream(&self, py: Python<'_>, file: Py<PyAny>, since: u64) -> PyResult<Info> {
         let mut writer = Writer::new(file);
-        // Without the session's lock: the file is Python's, and `close` may be called while it writes.
-        let is_writable = self.session.with(|opened| Ok(matches!(opened, Opened::Writable(_))))?;
-        let info = detached(py, || {
-            if is_writable {
-                return Ok(self.session.writable()?.backup_since(since, &mut writer));
-            }
-            self.session.with(|opened| match opened {
-                Opened::ReadOnly(database) => Ok(database.backup_since(since, &mut writer)),
-                Opened::Writable(database) => Ok(database.backup_since(since, &mut writer)),
-            })
+        let info = detached(py, || match self.session.with(|opened| Ok(opened.clone()))? {
+            Opened::Writable(database) => Ok(database.backup_since(since, &mut writer)),
+            Opened::ReadOnly(database) => Ok(database.backup_since(since, &mut writer)),
         })?;
         writer.finish(py, info)
     }
@@ -52,7 +45,7 @@ impl Database {
     #[pyo3(name = "_apply_stream")]
     fn apply_stream(&self, py: Python<'_>, file: Py<PyAny>) -> PyResult<Info> {
         let mut reader = Reader::new(file);
-        let info = detached(py, || Ok(self.session.writable()?.apply(&mut reader)))?;
+        let info = detached(py, || self.session.write(|database| Ok::<_, Failure>(database.apply(&mut reader))))?;
         reader.finish(info)
     }
 }

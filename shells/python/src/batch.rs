@@ -40,8 +40,8 @@ impl Batch {
 impl Batch {
     #[new]
     fn new(database: &Database) -> PyResult<Self> {
-        let batch = Mutex::new(Some(database.session.writable()?.batch()));
-        Ok(Batch { slot: Slot::new(&database.session, "the batch", batch)? })
+        let batch = database.session.write(|database| Ok::<_, Failure>(database.batch()))?;
+        Ok(Batch { slot: Slot::new(&database.session, "the batch", Mutex::new(Some(batch)))? })
     }
 
     #[pyo3(name = "_put_into")]
@@ -83,7 +83,7 @@ impl Batch {
     fn commit(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
             let batch = lock(&self.slot.take()?).take();
-            Ok(batch.ok_or(Failure::Closed("the batch"))?.commit()?)
+            self.slot.session.blame_closing(batch.ok_or(Failure::Closed("the batch"))?.commit())
         })
     }
 

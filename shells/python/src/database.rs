@@ -161,12 +161,12 @@ impl Database {
 
     /// Removes a keyspace with all its pairs, and returns whether it existed.
     fn drop_keyspace(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        detached(py, || Ok(self.session.writable()?.drop_keyspace(name)?))
+        detached(py, || self.session.write(|database| database.drop_keyspace(name)))
     }
 
     /// Removes the records that have expired, and returns how many there were.
     fn sweep(&self, py: Python<'_>) -> PyResult<u64> {
-        detached(py, || Ok(self.session.writable()?.sweep()?))
+        detached(py, || self.session.write(holm::Database::sweep))
     }
 
     /// The mark that was committed last, or `None`.
@@ -183,7 +183,7 @@ impl Database {
 
     /// The mark that survives a power cut, or `None`.
     fn durable_mark(&self) -> PyResult<Option<u64>> {
-        Ok(self.session.writable()?.durable_mark())
+        Ok(self.session.write(|database| Ok::<_, Failure>(database.durable_mark()))?)
     }
 
     #[pyo3(name = "_stats_json")]

@@ -2,8 +2,6 @@
 
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyModule;
 
 /// Why a call fails. Made without the interpreter, and turned into an exception once the call has it again.
 pub(crate) enum Failure {
@@ -59,10 +57,9 @@ fn name_of(error: &holm::Error) -> &'static str {
 
 /// Makes an exception of `holm._errors`.
 fn exception(name: &str, message: String, holder: Option<u32>) -> PyErr {
-    static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    // Imported each time: a process may have several interpreters, each with classes of its own.
     let make = |py: Python<'_>| -> PyResult<PyErr> {
-        let errors = ERRORS.get_or_try_init(py, || PyModule::import(py, "holm._errors").map(Bound::unbind))?;
-        let made = errors.bind(py).getattr(name)?.call1((&message,))?;
+        let made = py.import("holm._errors")?.getattr(name)?.call1((&message,))?;
         if name == "LockedError" {
             made.setattr("holder", holder)?;
         }

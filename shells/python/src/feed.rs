@@ -37,7 +37,7 @@ impl Feed {
         }
         let database = of.cast::<Database>()?.get();
         let slot = detached(py, || {
-            let feed = database.session.writable()?.feed(bytes)?;
+            let feed = database.session.write(|database| database.feed(bytes))?;
             Slot::new(&database.session, "the feed", Mutex::new(feed))
         })?;
         Ok(Feed { slot })
@@ -86,7 +86,7 @@ impl Database {
     #[pyo3(name = "_snapshot_and_feed")]
     fn snapshot_and_feed_raw(&self, py: Python<'_>, bytes: usize) -> PyResult<(Snapshot, Feed)> {
         detached(py, || {
-            let (snapshot, feed) = self.session.writable()?.snapshot_and_feed(bytes)?;
+            let (snapshot, feed) = self.session.write(|database| database.snapshot_and_feed(bytes))?;
             let snapshot = Snapshot::of(Slot::new(&self.session, "the snapshot", snapshot)?);
             Ok((snapshot, Feed { slot: Slot::new(&self.session, "the feed", Mutex::new(feed))? }))
         })

@@ -25,6 +25,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// An open database.
+#[derive(Clone)]
 pub(crate) enum Opened {
     Writable(holm::Database),
     ReadOnly(holm::ReadOnlyDatabase),
@@ -91,11 +92,20 @@ impl Session {
     }
 
     /// Returns a handle of the database, if it can be written.
-    pub(crate) fn writable(&self) -> Result<holm::Database, Failure> {
+    fn writable(&self) -> Result<holm::Database, Failure> {
         self.with(|opened| match opened {
             Opened::Writable(database) => Ok(database.clone()),
             Opened::ReadOnly(_) => Err(Failure::ReadOnly("a database that is open for reading")),
         })
+    }
+
+    /// Calls a step with a handle of the database, if it can be written. Nothing is locked meanwhile, so the step may go
+    /// back to Python, and even close the database.
+    pub(crate) fn write<R, E: Into<Failure>>(
+        &self,
+        step: impl FnOnce(&holm::Database) -> Result<R, E>,
+    ) -> Result<R, Failure> {
+        self.blame_closing(step(&self.writable()?))
     }
 
     /// A step that fails while another thread closes the database finds all kinds of errors.

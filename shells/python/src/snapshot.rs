@@ -41,8 +41,10 @@ impl Snapshot {
         }
         let (database, within) = (of.cast::<Database>()?.get(), timeout(within)?);
         let slot = detached(py, || {
-            let writable = database.session.writable()?;
-            let snapshot = within.map_or_else(|| writable.snapshot(), |age| writable.snapshot_within(age))?;
+            let take = |database: &holm::Database| {
+                within.map_or_else(|| database.snapshot(), |age| database.snapshot_within(age))
+            };
+            let snapshot = database.session.write(take)?;
             Slot::new(&database.session, "the snapshot", snapshot)
         })?;
         Ok(Snapshot { slot })

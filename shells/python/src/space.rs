@@ -245,7 +245,7 @@ impl Space {
 
     /// Returns when every write to the database before the call survives a power cut.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || Ok(self.slot.session.writable()?.sync()?))
+        detached(py, || self.slot.session.write(holm::Database::sync))
     }
 
     /// The number of the open database among those that are open now.

@@ -12,29 +12,16 @@ pub(crate) struct Lent {
     pub(crate) core: Arc<TransactionCore>,
 }
 
-/// Why a transaction ends without a commit.
-enum Abandoned {
-    Store(holm::Error),
-    Here(Failure),
-}
-
-impl From<holm::Error> for Abandoned {
-    fn from(error: holm::Error) -> Self {
-        Abandoned::Store(error)
-    }
-}
-
 /// Calls `step` with a transaction until one commits, and returns what it returned. An exception ends it, unless the
 /// transaction has conflicted: then what the function saw does not belong together, and it runs again.
 #[pyfunction]
 pub(crate) fn transact(py: Python<'_>, database: &Database, step: Py<PyAny>) -> PyResult<Py<PyAny>> {
     let session = &database.session;
     detached(py, || {
-        let writable = session.writable()?;
-        let done = writable.transact_owned(|transaction| {
+        let attempt = |transaction: holm::Transaction| {
             let core = match TransactionCore::new(session, transaction) {
                 Ok(core) => core,
-                Err(failure) => return (None, Err(Abandoned::Here(failure))),
+                Err(failure) => return (None, Err(failure)),
             };
             let answer = Python::attach(|py| {
                 // A signal handler may raise here: nothing else ends a function that always conflicts.
@@ -43,15 +30,12 @@ pub(crate) fn transact(py: Python<'_>, database: &Database, step: Py<PyAny>) -> 
                 step.call1(py, (lent,))
             });
             match (core.take(), answer) {
-                (Ok(transaction), answer) => (Some(transaction), answer.map_err(|error| Abandoned::Here(error.into()))),
-                (Err(_), Err(error)) => (None, Err(Abandoned::Here(error.into()))),
+                (Ok(transaction), answer) => (Some(transaction), answer.map_err(|error| Failure::from(error))),
+                (Err(_), Err(error)) => (None, Err(error.into())),
                 // The function has committed or discarded it, or closed the database.
-                (Err(failure), Ok(_)) => (None, Err(Abandoned::Here(failure))),
+                (Err(failure), Ok(_)) => (None, Err(failure)),
             }
-        });
-        done.map_err(|abandoned| match abandoned {
-            Abandoned::Store(error) => Failure::Store(error),
-            Abandoned::Here(failure) => failure,
-        })
+        };
+        session.write(|database| database.transact_owned(attempt))
     })
 }

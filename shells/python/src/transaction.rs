@@ -262,7 +262,7 @@ impl Transaction {
     fn new(of: &Bound<'_, PyAny>, default: &Bound<'_, Space>) -> PyResult<PyClassInitializer<Self>> {
         let core = if let Ok(database) = of.cast::<Database>() {
             let session = &database.get().session;
-            TransactionCore::new(session, session.writable()?.begin())?
+            TransactionCore::new(session, session.write(|database| Ok::<_, Failure>(database.begin()))?)?
         } else if let Ok(lent) = of.cast::<Lent>() {
             lent.get().core.clone()
         } else {
@@ -284,7 +284,7 @@ impl Transaction {
     fn commit(slf: PyRef<'_, Self>, py: Python<'_>) -> PyResult<Receipt> {
         let core = slf.as_super().core.clone();
         let slot = detached(py, || {
-            let receipt = core.take()?.commit()?;
+            let receipt = core.session().blame_closing(core.take()?.commit())?;
             Slot::new(core.session(), "the receipt", receipt)
         })?;
         Ok(Receipt { slot })
@@ -314,7 +314,7 @@ impl Receipt {
 
     /// Returns when the commit survives a power cut.
     fn wait_durable(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || self.slot.with(|receipt| Ok(receipt.clone()))?.wait_durable().map_err(Failure::from))
+        detached(py, || self.slot.with(|receipt| Ok(receipt.wait_durable()?)))
     }
 }
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+import threading
+from collections import deque
 from datetime import datetime, timezone
 from types import TracebackType
-from typing import Iterator, List, NamedTuple, Optional, Type, Union
+from typing import Deque, Iterator, List, NamedTuple, Optional, Type, Union
 
 from holm import _holm
 from holm._aio import in_thread
@@ -106,14 +107,17 @@ class Feed(_holm.Feed):
     [Put(keyspace='default', key=b'north', value=b'coral', expires=None)]
     """
 
-    __slots__ = ("_pending",)
+    __slots__ = ("_lock", "_taken")
 
     def __init__(self, of: object, bytes: int) -> None:
-        # What a task has begun to wait for: if the task is cancelled, the next one gets it.
-        self._pending: Optional[asyncio.Future[Optional[Changes]]] = None
+        # What threads have taken for tasks. A task that is cancelled leaves it to the next one.
+        self._taken: Deque[Changes] = deque()
+        self._lock = threading.Lock()
 
     def next(self, timeout: Optional[float] = None) -> Optional[Changes]:
         """The changes of the next durable epoch, or `None` after `timeout` seconds without one."""
+        if self._taken:
+            return self._taken.popleft()
         changes = self._next(timeout)
         return None if changes is None else Changes(changes)
 
@@ -125,22 +129,20 @@ class Feed(_holm.Feed):
         assert changes is not None, "it waits without a timeout"
         return changes
 
+    def _take(self) -> None:
+        """Waits a while for changes; not long, so that a task that is cancelled leaves its thread soon."""
+        with self._lock:
+            changes = self._next(0.2)
+            if changes is not None:
+                self._taken.append(Changes(changes))
+
     def __aiter__(self) -> Feed:
         return self
 
     async def __anext__(self) -> Changes:
-        while True:
-            # By slices, so that a task that is cancelled leaves its thread soon.
-            if self._pending is None:
-                self._pending = asyncio.ensure_future(in_thread(lambda: self.next(0.2)))
-            pending = self._pending
-            try:
-                changes = await asyncio.shield(pending)
-            finally:
-                if pending.done():
-                    self._pending = None
-            if changes is not None:
-                return changes
+        while not self._taken:
+            await in_thread(self._take)
+        return self._taken.popleft()
 
     def __enter__(self) -> Feed:
         return self
