@@ -1,5 +1,5 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
-//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, install-c, new-leaf.
+//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, install-c, wheel, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -9,6 +9,7 @@
 mod mutants;
 mod new_leaf;
 mod proofs;
+mod python;
 
 use std::path::Path;
 use std::process::Command;
@@ -67,6 +68,8 @@ enum Verb {
     Report(Rest),
     /// Installs the C library, its header and its pkg-config file under a prefix.
     InstallC(Rest),
+    /// Builds a wheel of the Python package in `target/wheels`, with maturin, which gets the arguments.
+    Wheel(Rest),
     /// Creates a new leaf: its file from the template, its line in the list of designs, its page, its row in the table.
     NewLeaf {
         /// In snake case: the name of the file, of the design, and of the row in every report.
@@ -143,6 +146,7 @@ fn main() -> Result<()> {
         Verb::Figures(rest) => figures("run", &rest.arguments),
         Verb::Report(rest) => figures("report", &rest.arguments),
         Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &from_here(&rest.arguments)?),
+        Verb::Wheel(rest) => python::wheel(root(), &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::create(root(), &name),
     }
 }

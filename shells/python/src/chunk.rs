@@ -20,13 +20,16 @@ pub(crate) struct Chunk {
     /// Where each key and each value ends.
     ends: Vec<(usize, usize)>,
     next: usize,
-    /// The number of pairs that a further pair makes too many.
+    /// The number of pairs that a further pair makes too many, in this chunk and in the next one.
     wanted: usize,
+    next_wanted: usize,
 }
 
 impl Chunk {
-    pub(crate) fn new() -> Self {
-        Chunk { bytes: Vec::new(), ends: Vec::new(), next: 0, wanted: FIRST / 4 }
+    /// Returns an empty chunk for a cursor that returns at most so many pairs.
+    pub(crate) fn new(most: Option<usize>) -> Self {
+        let first = most.map_or(FIRST, |most| most.clamp(1, MOST));
+        Chunk { bytes: Vec::new(), ends: Vec::new(), next: 0, wanted: first, next_wanted: first }
     }
 
     /// Forgets its pairs and wants more of them than before.
@@ -34,7 +37,8 @@ impl Chunk {
         self.bytes.clear();
         self.ends.clear();
         self.next = 0;
-        self.wanted = (self.wanted * 4).min(MOST);
+        self.wanted = self.next_wanted;
+        self.next_wanted = (self.wanted * 4).min(MOST);
     }
 
     /// Whether it has no pair to return.
@@ -48,6 +52,10 @@ impl Chunk {
         let last = self.next.checked_sub(1)?;
         let start = if last == 0 { 0 } else { self.ends[last - 1].1 };
         Some((&self.bytes[start..self.ends[last].0], self.ends.len() - self.next))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
     }
 
     pub(crate) fn is_full(&self) -> bool {

@@ -43,6 +43,7 @@ pub(crate) struct Scan {
     /// Of a transaction: the keys that have not been returned. Of a keyspace: the whole range.
     bounds: Bounds,
     reverse: bool,
+    /// The pairs that may still be returned.
     left: usize,
     /// Of a keyspace, once the scan has begun.
     iter: Option<Arc<Slot<Mutex<holm::Iter>>>>,
@@ -158,7 +159,8 @@ struct State {
 impl Cursor {
     pub(crate) fn new(scan: Scan, kind: Kind) -> Self {
         let (session, writes) = (scan.source.session().clone(), scan.writes());
-        let state = State { scan, chunk: Chunk::new(), writes, is_last: false, ended: false };
+        let most = (scan.left != usize::MAX).then_some(scan.left);
+        let state = State { scan, chunk: Chunk::new(most), writes, is_last: false, ended: false };
         Cursor { session, kind, state: Mutex::new(state) }
     }
 
@@ -195,10 +197,13 @@ impl State {
                 !chunk.is_full()
             })
         });
-        self.is_last = copied.is_err() || !self.chunk.is_full();
         if copied.is_err() {
             self.chunk.clear();
         }
+        if matches!(self.scan.source, Source::Keyspace(_)) {
+            self.scan.left -= self.chunk.len();
+        }
+        self.is_last = copied.is_err() || !self.chunk.is_full() || self.scan.left == 0;
         copied
     }
 

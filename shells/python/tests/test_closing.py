@@ -131,9 +131,9 @@ def test_what_cannot_be_opened(folder: Path) -> None:
             holm.open("sealed/sea.holm")
     for wrong in ({"durability": "perhaps"}, {"durability": "strict", "interval": 1}, {"interval": -1}):
         with pytest.raises(holm.InvalidError):
-            holm.open("sea.holm", **wrong)  # type: ignore[arg-type]
+            holm.open("sea.holm", **wrong)
     with pytest.raises(TypeError):
-        holm.open(7)  # type: ignore[arg-type]
+        holm.open(7)
 
 
 @pytest.mark.parametrize("durability", ["buffered", "strict", "onsync"])

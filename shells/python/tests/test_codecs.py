@@ -31,7 +31,7 @@ def test_objects_come_back(db: holm.Database, codec: holm.Codec[Any]) -> None:
         assert view.get_many(["eve"]) == [value]
     assert users["eve"] == value
     with pytest.raises(TypeError):
-        users["a":"b"]  # type: ignore[index]
+        users["a":"b"]
 
 
 def test_text_and_what_a_codec_refuses(db: holm.Database) -> None:

@@ -191,7 +191,7 @@ def test_files_that_fail(db: holm.Database, folder: Path) -> None:
         db.backup_to(Refusing(500_000))
     assert db.backup_to(Refusing(1 << 30)).records == 1_000
     with pytest.raises(AttributeError):
-        db.backup_to(object())  # type: ignore[arg-type]
+        db.backup_to(object())
 
     class Text:
         def read(self, size: int) -> Any:

@@ -66,7 +66,7 @@ def test_what_a_dict_refuses(db: holm.Database) -> None:
     with pytest.raises(KeyError, match="north"):
         db["north"]
     with pytest.raises(TypeError):
-        db.update({}, {})  # type: ignore[call-overload]
+        db.update({}, {})
 
 
 def test_keys_and_values_of_many_types(db: holm.Database) -> None:
@@ -75,7 +75,7 @@ def test_keys_and_values_of_many_types(db: holm.Database) -> None:
         db[key] = key
         assert db[key] == north and type(db[key]) is bytes
     assert list(db) == [north]
-    db["numbers"] = array.array("H", [1, 2])  # type: ignore[assignment]
+    db["numbers"] = array.array("H", [1, 2])
     assert db["numbers"] == array.array("H", [1, 2]).tobytes()
     db["stepped"] = memoryview(b"abcdef")[::2]
     assert db["stepped"] == b"ace"
@@ -86,14 +86,14 @@ def test_keys_and_values_of_many_types(db: holm.Database) -> None:
 @pytest.mark.parametrize("wrong", [None, 7, 1.5, [1, 2], ("a",), object(), {"a": 1}, slice(1, 2)])
 def test_other_types_are_refused(db: holm.Database, wrong: object) -> None:
     calls = [
-        lambda: db.__setitem__(wrong, b""),  # type: ignore[arg-type]
-        lambda: db.__setitem__(b"", wrong),  # type: ignore[arg-type]
-        lambda: db.get(wrong),  # type: ignore[call-overload]
+        lambda: db.__setitem__(wrong, b""),
+        lambda: db.__setitem__(b"", wrong),
+        lambda: db.get(wrong),
         lambda: wrong in db,
-        lambda: db.prefix(wrong),  # type: ignore[arg-type]
-        lambda: db.put_many([(wrong, b"")]),  # type: ignore[list-item]
-        lambda: db.put_many([wrong]),  # type: ignore[list-item]
-        lambda: db.get_many([wrong]),  # type: ignore[list-item]
+        lambda: db.prefix(wrong),
+        lambda: db.put_many([(wrong, b"")]),
+        lambda: db.put_many([wrong]),
+        lambda: db.get_many([wrong]),
     ]
     for call in calls:
         with pytest.raises(TypeError, match="bytes|pair"):
@@ -133,7 +133,7 @@ def test_many_at_once(db: holm.Database) -> None:
     pairs = {b"%05d" % n: b"%d" % n for n in range(5_000)}
     assert db.put_many(pairs) == 5_000
     assert db.put_many((key, value) for key, value in pairs.items()) == 5_000
-    assert db.put_many([[b"list", b"1"]]) == 1  # type: ignore[list-item]
+    assert db.put_many([[b"list", b"1"]]) == 1
     keys = [b"%05d" % n for n in range(0, 6_000, 7)]
     assert db.get_many(keys) == [pairs.get(key) for key in keys]
     assert db.get_many(iter(keys), b"-") == [pairs.get(key, b"-") for key in keys]
@@ -149,7 +149,7 @@ def test_an_iterable_that_fails_leaves_what_came_before(db: holm.Database) -> No
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        db.put_many(pairs())  # type: ignore[arg-type]
+        db.put_many(pairs())
     assert dict(db) == {b"a": b"1", b"b": b"2"}
 
 

@@ -24,9 +24,9 @@ def test_slices(space: holm.Keyspace) -> None:
     assert list(space[:]) == pairs and space[:].to_list() == pairs
     assert list(space["9":"1"]) == [] and list(space["5":"5"]) == []
     with pytest.raises(ValueError, match="step"):
-        space["a":"b":2]  # type: ignore[misc]
+        space["a":"b":2]
     with pytest.raises(TypeError):
-        space["a":"b"] = b""  # type: ignore[index]
+        space["a":"b"] = b""
 
 
 def test_directions_kinds_and_limits(space: holm.Keyspace) -> None:
@@ -101,10 +101,10 @@ def test_a_generator_left_half_way_holds_nothing(db: holm.Database, space: holm.
             yield key
 
     loop = some()
-    next(loop)  # type: ignore[call-overload]
+    next(loop)
     db.close()
     with pytest.raises(holm.ClosedError):
-        next(loop)  # type: ignore[call-overload]
+        next(loop)
     with holm.open(db.path) as again:
         assert len(again.keyspace("numbers")) == 3_000
 

@@ -177,7 +177,7 @@ def test_transact_within_transact_is_refused(db: holm.Database) -> None:
 def test_a_function_that_ends_its_transaction_or_closes(db: holm.Database) -> None:
     for end in (lambda tx: tx.commit(), lambda tx: tx.discard(), lambda tx: db.close()):
         with pytest.raises(holm.ClosedError):
-            db.transact(end)  # type: ignore[arg-type]
+            db.transact(end)
 
 
 def test_a_lent_transaction_outlives_nothing(db: holm.Database) -> None:

@@ -56,9 +56,9 @@ def test_threads_lose_no_update(db: holm.Database) -> None:
 def test_a_function_that_fails_changes_nothing(db: holm.Database) -> None:
     db["north"] = "coral"
     with pytest.raises(ZeroDivisionError):
-        db.update_value("north", lambda value: 1 // 0)  # type: ignore[arg-type, return-value]
+        db.update_value("north", lambda value: 1 // 0)
     with pytest.raises(TypeError):
-        db.update_value("north", lambda value: 7)  # type: ignore[arg-type, return-value]
+        db.update_value("north", lambda value: 7)
     assert db["north"] == b"coral"
     assert db.update_value("north", lambda value: None) is None and "north" not in db
 
@@ -114,7 +114,7 @@ def test_times_that_are_refused(db: holm.Database) -> None:
     with pytest.raises(holm.InvalidError):
         tides.expire("north")
     with pytest.raises(TypeError):
-        tides.put("north", "coral", ttl="soon")  # type: ignore[arg-type]
+        tides.put("north", "coral", ttl="soon")
     with pytest.raises(holm.InvalidError):
         db.keyspace("default", expires=True)
     assert not tides

@@ -78,7 +78,7 @@ Text: Codec[str] = _Text()
 Msgpack: Codec[Any] = _Msgpack()
 
 
-class Coded(MutableMapping[bytes, Value], Generic[Value]):
+class Coded(MutableMapping[Any, Value], Generic[Value]):
     """A keyspace, or a transaction's view of one, whose values a codec makes.
 
     The keyspace itself is `raw`, and has all that is not here. Pickle must be chosen by name, because reading it runs

@@ -7,7 +7,7 @@ import inspect
 import json
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar, Union
 
 from holm import _holm
 from holm._aio import in_thread, synced
@@ -20,7 +20,11 @@ from holm._transaction import Transaction
 from holm._types import Path
 
 Result = TypeVar("Result")
-Function = TypeVar("Function", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+    from typing_extensions import Concatenate, ParamSpec
+
+    Arguments = ParamSpec("Arguments")
 
 FEED_BYTES = 64 << 20
 """What a feed holds of changes that were not taken, unless it is asked for another limit."""
@@ -62,7 +66,13 @@ class Database(Keyspace, _holm.Database):
         """Begins a transaction. See `Transaction`; `transact` runs one until it commits."""
         return Transaction(self, self)
 
-    def transact(self, function: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Result:
+    def transact(
+        self,
+        function: Callable[Concatenate[Transaction, Arguments], Result],
+        /,
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Result:
         """Calls a function with a transaction, commits, and returns what the function returned.
 
         The function gets the transaction before the other arguments. It runs again after each conflict, so it should
@@ -84,7 +94,9 @@ class Database(Keyspace, _holm.Database):
         _plain(function)
         return _holm.transact(self, lambda lent: function(Transaction(lent, self), *args, **kwargs))
 
-    def transactional(self, function: Function) -> Function:
+    def transactional(
+        self, function: Callable[Concatenate[Transaction, Arguments], Result]
+    ) -> Callable[Arguments, Result]:
         """A decorator: each call of the function is a transaction, which it gets before the other arguments.
 
         >>> import holm
@@ -100,12 +112,18 @@ class Database(Keyspace, _holm.Database):
         _plain(function)
 
         @functools.wraps(function)
-        def transactional(*args: Any, **kwargs: Any) -> Any:
+        def transactional(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
             return self.transact(function, *args, **kwargs)
 
-        return transactional  # type: ignore[return-value]
+        return transactional
 
-    async def transact_async(self, function: Callable[..., Result], /, *args: Any, **kwargs: Any) -> Result:
+    async def transact_async(
+        self,
+        function: Callable[Concatenate[Transaction, Arguments], Result],
+        /,
+        *args: Arguments.args,
+        **kwargs: Arguments.kwargs,
+    ) -> Result:
         """As `transact` in a thread, and returns when the commit survives a power cut."""
         result = await in_thread(lambda: self.transact(function, *args, **kwargs))
         await synced(self)
