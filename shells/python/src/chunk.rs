@@ -54,10 +54,6 @@ impl Chunk {
         Some((&self.bytes[start..self.ends[last].0], self.ends.len() - self.next))
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
     pub(crate) fn is_full(&self) -> bool {
         self.ends.len() >= self.wanted || self.bytes.len() >= MOST_BYTES
     }

@@ -56,24 +56,33 @@ impl Scan {
 
     /// Gives pairs to `take` until that returns `false` or there are none left.
     pub(crate) fn copy(&mut self, take: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure> {
-        match &self.source {
-            Source::Keyspace(slot) => {
-                if self.iter.is_none() {
-                    let limit = self.left;
-                    let iter = slot.with(|handle| {
-                        let iter = handle.range(&self.bounds);
-                        Ok(if limit == usize::MAX { iter } else { iter.limit(limit) })
-                    })?;
-                    self.iter = Some(Slot::new(&slot.session, "the iterator", Mutex::new(iter))?);
-                }
-                let iter = self.iter.as_ref().ok_or(Failure::Closed("the iterator"))?;
-                iter.with(|iter| Ok(copy_pairs(&mut lock(iter), self.reverse, take)?))
-            }
-            Source::Transaction(core, slot) => {
-                let (core, slot) = (core.clone(), slot.clone());
-                self.copy_of_transaction(&core, &slot, take)
-            }
+        match self.source.clone() {
+            Source::Keyspace(slot) => self.copy_of_keyspace(&slot, take),
+            Source::Transaction(core, slot) => self.copy_of_transaction(&core, &slot, take),
         }
+    }
+
+    /// Scans on. A scan that one call completes leaves no iterator in a slot.
+    fn copy_of_keyspace(
+        &mut self,
+        slot: &Slot<Handle>,
+        take: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> Result<(), Failure> {
+        let (reverse, left) = (self.reverse, &mut self.left);
+        if let Some(iter) = &self.iter {
+            return iter.with(|iter| Ok(copy_pairs(&mut lock(iter), reverse, left, take)?));
+        }
+        self.iter = slot.with(|handle| {
+            let mut iter = handle.range(&self.bounds);
+            if *left != usize::MAX {
+                iter = iter.limit(*left);
+            }
+            copy_pairs(&mut iter, reverse, left, take)?;
+            let goes_on = *left > 0;
+            // Within the keyspace's slot: `close` finds either the slot or nothing.
+            goes_on.then(|| Slot::new(&slot.session, "the iterator", Mutex::new(iter))).transpose()
+        })?;
+        Ok(())
     }
 
     /// Scans the range that is left anew: between two calls the transaction may have written.
@@ -123,14 +132,20 @@ impl Scan {
     }
 }
 
+/// Gives pairs to `take` until that returns `false`, and counts down what is left; nothing is left at the end.
 fn copy_pairs(
     iter: &mut holm::Iter,
     reverse: bool,
+    left: &mut usize,
     mut take: impl FnMut(&[u8], &[u8]) -> bool,
 ) -> Result<(), holm::Error> {
     loop {
         let pair = if reverse { iter.next_back_ref() } else { iter.next_ref() };
-        let Some((key, value)) = pair.transpose()? else { return Ok(()) };
+        let Some((key, value)) = pair.transpose()? else {
+            *left = 0;
+            return Ok(());
+        };
+        *left -= 1;
         if !take(key, value) {
             return Ok(());
         }
@@ -199,9 +214,6 @@ impl State {
         });
         if copied.is_err() {
             self.chunk.clear();
-        }
-        if matches!(self.scan.source, Source::Keyspace(_)) {
-            self.scan.left -= self.chunk.len();
         }
         self.is_last = copied.is_err() || !self.chunk.is_full() || self.scan.left == 0;
         copied
