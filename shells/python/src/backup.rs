@@ -16,9 +16,7 @@ pub(crate) struct Info(u64, u64, u64, u64, u64, u64, Py<PyBytes>);
 impl From<BackupInfo> for Info {
     fn from(info: BackupInfo) -> Self {
         let BackupInfo { uuid, base, epoch, keyspaces, records, kept, bytes, .. } = info;
-        Python::attach(|py| {
-            Info(base, epoch, keyspaces, records, kept, bytes, PyBytes::new(py, &uuid).unbind())
-        })
+        Python::attach(|py| Info(base, epoch, keyspaces, records, kept, bytes, PyBytes::new(py, &uuid).unbind()))
     }
 }
 

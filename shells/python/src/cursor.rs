@@ -63,11 +63,7 @@ impl Scan {
     }
 
     /// Scans on. A scan that one call completes leaves no iterator in a slot.
-    fn copy_of_keyspace(
-        &mut self,
-        slot: &Slot<Handle>,
-        take: impl FnMut(&[u8], &[u8]) -> bool,
-    ) -> Result<(), Failure> {
+    fn copy_of_keyspace(&mut self, slot: &Slot<Handle>, take: impl FnMut(&[u8], &[u8]) -> bool) -> Result<(), Failure> {
         let (reverse, left) = (self.reverse, &mut self.left);
         if let Some(iter) = &self.iter {
             return iter.with(|iter| Ok(copy_pairs(&mut lock(iter), reverse, left, take)?));

@@ -117,7 +117,9 @@ impl Changes {
         for change in self.0.iter() {
             match change {
                 Change::Drop { keyspace } => changes.append(("drop", keyspace))?,
-                Change::Create { keyspace, options, .. } => changes.append(("create", keyspace, options.has_expiry()))?,
+                Change::Create { keyspace, options, .. } => {
+                    changes.append(("create", keyspace, options.has_expiry()))?
+                }
                 Change::Remove { keyspace, key } => changes.append(("remove", keyspace, give(py, key)))?,
                 Change::Put { keyspace, key, value, expiry, .. } => {
                     changes.append(("put", keyspace, give(py, key), give(py, value), to_seconds(expiry)))?;

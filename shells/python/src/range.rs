@@ -68,7 +68,8 @@ impl Range {
 
     /// Returns the first pair in the range's direction, or in the other one.
     fn end<'py>(&self, py: Python<'py>, reverse: bool) -> PyResult<Option<Pair<'py>>> {
-        let mut scan = Scan::new(self.source.clone(), self.bounds.clone(), reverse, Some(self.limit.unwrap_or(1).min(1)));
+        let mut scan =
+            Scan::new(self.source.clone(), self.bounds.clone(), reverse, Some(self.limit.unwrap_or(1).min(1)));
         let mut pair = None;
         detached(py, || {
             scan.copy(|key, value| {

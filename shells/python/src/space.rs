@@ -68,13 +68,7 @@ impl Space {
     /// its keys may expire.
     #[new]
     #[pyo3(signature = (of, name, create = true, expires = None))]
-    fn new(
-        py: Python<'_>,
-        of: &Bound<'_, PyAny>,
-        name: String,
-        create: bool,
-        expires: Option<bool>,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, of: &Bound<'_, PyAny>, name: String, create: bool, expires: Option<bool>) -> PyResult<Self> {
         let slot = if let Ok(database) = of.cast::<Database>() {
             let database = database.get();
             detached(py, || database.keyspace(&name, create, expires))?
@@ -133,7 +127,9 @@ impl Space {
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        detached(py, || self.slot.with(|handle| Ok(handle.range(&Bounds::default()).limit(1).next().transpose()?.is_some())))
+        detached(py, || {
+            self.slot.with(|handle| Ok(handle.range(&Bounds::default()).limit(1).next().transpose()?.is_some()))
+        })
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<Py<Cursor>> {
@@ -194,13 +190,7 @@ impl Space {
 
     /// The pairs from `start` up to and without `stop`; `None` is an open end.
     #[pyo3(signature = (start = None, stop = None, *, reverse = false, limit = None))]
-    fn range(
-        &self,
-        start: Option<Bytes<'_>>,
-        stop: Option<Bytes<'_>>,
-        reverse: bool,
-        limit: Option<usize>,
-    ) -> Range {
+    fn range(&self, start: Option<Bytes<'_>>, stop: Option<Bytes<'_>>, reverse: bool, limit: Option<usize>) -> Range {
         let end = |end: Option<Bytes<'_>>| end.map(|end| end.as_ref().to_vec());
         let bounds = Bounds { low: end(start).unwrap_or_default(), high: end(stop) };
         Range::new(self.source(), bounds, Kind::Items).with(reverse, limit)

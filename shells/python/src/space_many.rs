@@ -101,7 +101,9 @@ impl Space {
             if lent.is_empty() {
                 return Ok(count);
             }
-            for present in self.write(py, |keyspace| lent.iter().map(|key| keyspace.remove(key)).collect::<holm::Result<Vec<_>>>())? {
+            for present in self
+                .write(py, |keyspace| lent.iter().map(|key| keyspace.remove(key)).collect::<holm::Result<Vec<_>>>())?
+            {
                 count += u64::from(present);
             }
         }

@@ -69,12 +69,7 @@ impl Space {
     }
 
     /// Stores a value and returns the one before, or `None`.
-    fn swap<'py>(
-        &self,
-        py: Python<'py>,
-        key: Bytes<'py>,
-        value: Bytes<'py>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn swap<'py>(&self, py: Python<'py>, key: Bytes<'py>, value: Bytes<'py>) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let (key, value) = (key.as_ref(), value.as_ref());
         Ok(given(py, self.write(py, |keyspace| keyspace.swap(key, value))?))
     }

@@ -30,7 +30,7 @@ pub(crate) fn transact(py: Python<'_>, database: &Database, step: Py<PyAny>) -> 
                 step.call1(py, (lent,))
             });
             match (core.take(), answer) {
-                (Ok(transaction), answer) => (Some(transaction), answer.map_err(|error| Failure::from(error))),
+                (Ok(transaction), answer) => (Some(transaction), answer.map_err(Failure::from)),
                 (Err(_), Err(error)) => (None, Err(error.into())),
                 // The function has committed or discarded it, or closed the database.
                 (Err(failure), Ok(_)) => (None, Err(failure)),

@@ -319,4 +319,3 @@ impl Receipt {
 }
 
 refuses_pickling!(Receipt, "a receipt");
-
