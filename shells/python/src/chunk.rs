@@ -1,5 +1,5 @@
-//! Pairs that a cursor has copied ahead: so many that letting go of the interpreter costs little for each, and so few
-//! that a reader of one pair pays for no others.
+//! Pairs that a cursor has copied ahead: enough that letting go of the interpreter costs little for each, and at first
+//! only some, so that a reader of one pair pays for few others.
 
 use crate::bytes::give;
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Returns an empty chunk for a cursor that returns at most so many pairs.
+    /// Returns an empty chunk for a cursor that returns at most `most` pairs.
     pub(crate) fn new(most: Option<usize>) -> Self {
         let first = most.map_or(FIRST, |most| most.clamp(1, MOST));
         Chunk { bytes: Vec::new(), ends: Vec::new(), next: 0, wanted: first, next_wanted: first }

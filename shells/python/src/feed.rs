@@ -111,7 +111,7 @@ impl Changes {
         self.0.len()
     }
 
-    /// All changes as tuples, in the order in which a replica applies them: the kind and what `holm` makes the change of.
+    /// All changes as tuples, in the order in which a replica applies them: the kind, and the fields of the change.
     fn tuples<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let changes = PyList::empty(py);
         for change in self.0.iter() {

@@ -1,5 +1,5 @@
-//! A keyspace that can be read: as it is, as a database that is open for reading has it, or as it was. Only the first can
-//! be written.
+//! A keyspace that can be read: as it is, as a database that is open for reading has it, or as it was. Only the first
+//! can be written.
 
 use crate::failure::Failure;
 use holm::{Expiry, Iter, Keyspace, ReadOnlyKeyspace, Slice, SnapshotKeyspace};

@@ -4,8 +4,8 @@
 //! program controls, such as a traceback. So each handle lies in a slot, and closing the session empties all slots: the
 //! database is then free, whatever objects there are.
 //!
-//! The child of a `fork` has no thread of the store, and shares its files with the parent. There every slot refuses, and
-//! its handle is forgotten instead of dropped: a drop would close the parent's database.
+//! The child of a `fork` has no thread of the store, and shares its files with the parent. There every slot refuses,
+//! and its handle is forgotten instead of dropped: a drop would close the parent's database.
 
 use crate::failure::{Failure, detached};
 use pyo3::prelude::*;
@@ -99,8 +99,8 @@ impl Session {
         })
     }
 
-    /// Calls a step with a handle of the database, if it can be written. Nothing is locked meanwhile, so the step may go
-    /// back to Python, and even close the database.
+    /// Calls a step with a handle of the database, if it can be written. Nothing is locked meanwhile, so the step may
+    /// go back to Python, and even close the database.
     pub(crate) fn write<R, E: Into<Failure>>(
         &self,
         step: impl FnOnce(&holm::Database) -> Result<R, E>,

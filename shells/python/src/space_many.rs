@@ -40,8 +40,8 @@ impl Space {
 
 #[pymethods]
 impl Space {
-    /// Stores many pairs, given by a mapping or by any iterable of pairs, and returns their number. Each pair is a write
-    /// of its own: if one is refused, those before it are stored. Pairs in the order of their keys are stored fastest.
+    /// Stores many pairs, of a mapping or of any iterable of pairs, and returns their number. Each pair is a write of
+    /// its own: if one is refused, those before it are stored. Pairs in the order of their keys are stored fastest.
     fn put_many(&self, py: Python<'_>, pairs: &Bound<'_, PyAny>) -> PyResult<u64> {
         let items = match pairs.cast::<PyDict>() {
             Ok(dict) => dict.call_method0("items")?,

@@ -47,7 +47,8 @@ def test_every_object_refuses_after_close(db: holm.Database) -> None:
         lambda: next(inner), lambda: list(everything_), lambda: everything_.remove(), lambda: everything_.count(),
         lambda: everything_.to_list(), lambda: list(everything_.columns()), lambda: batch.put("a", ""),
         lambda: batch.commit(), lambda: feed.next(0), lambda: next(feed), lambda: list(keys), lambda: coded["1"],
-        lambda: reefs.update_value("1", lambda value: value), lambda: reversed(reefs), lambda: "1" in everything_.keys(),
+        lambda: reefs.update_value("1", lambda value: value), lambda: reversed(reefs),
+        lambda: "1" in everything_.keys(), lambda: batch.set_mark(1), lambda: tx.set_mark(1), lambda: len(batch),
     ]  # fmt: skip
     for number, call in enumerate(calls):
         with pytest.raises(holm.ClosedError):

@@ -21,7 +21,9 @@ def to_arrow(pairs: Range) -> Any:
 
     schema = pyarrow.schema([("key", kind), ("value", kind)])
     batches = [
-        pyarrow.RecordBatch.from_arrays([column(count, key_ends, keys), column(count, value_ends, values)], schema=schema)
+        pyarrow.RecordBatch.from_arrays(
+            [column(count, key_ends, keys), column(count, value_ends, values)], schema=schema
+        )
         for count, key_ends, keys, value_ends, values in pairs.columns()
     ]
     return pyarrow.Table.from_batches(batches, schema=schema)

@@ -82,7 +82,7 @@ class Coded(MutableMapping[Any, Value], Generic[Value]):
     """A keyspace, or a transaction's view of one, whose values a codec makes.
 
     The keyspace itself is `raw`, and has all that is not here. Pickle must be chosen by name, because reading it runs
-    code of whoever wrote it.
+    the code that its bytes name.
 
     >>> import holm
     >>> with holm.open("users.holm") as db:

@@ -134,7 +134,7 @@ class Database(Keyspace, _holm.Database):
         return Batch(self)
 
     def snapshot(self, *, within: Union[float, timedelta, None] = None) -> Snapshot:
-        """The database as it is at this instant; or, with `within`, a snapshot that is at most so old and may be shared."""
+        """The database as it is now; with `within`, a snapshot of at most that age, which may be shared."""
         if isinstance(within, timedelta):
             within = within.total_seconds()
         return Snapshot(self, within)
