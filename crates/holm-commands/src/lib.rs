@@ -10,6 +10,7 @@
 //! | `context`, `entry`, `walk` | what a command sees: the time, keys and their records, walks over them |
 //! | `record`, `rows` | the bytes at rest |
 //! | `members`, `list` | collections, small ones within a record and large ones as rows |
+//! | `sketch`, `geohash` | HyperLogLogs and places, as bytes and scores |
 //! | `sweep` | the removal of what has expired, and of the rows of removed collections |
 //!
 //! Each command takes effect at one instant, because it runs within a transaction of the store. One that needs a single
@@ -24,6 +25,7 @@ mod context;
 mod cursors;
 mod entry;
 mod execute;
+mod geohash;
 mod glob;
 mod list;
 mod members;
@@ -34,6 +36,7 @@ mod refusal;
 mod reply;
 mod request;
 mod rows;
+mod sketch;
 mod store;
 mod sweep;
 mod table;

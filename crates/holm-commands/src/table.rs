@@ -52,6 +52,30 @@ const BITMAPS: &[Command<Function>] = &[
     of("bitcount", -2, NEAR, ONE, bits::bitcount, "Counts the bits that are set"),
     of("bitpos", -3, NEAR, ONE, bits::bitpos, "Finds the first bit that is set or not"),
     of("bitop", -4, WRITE, Keys::Span(2, -1, 1), bits::bitop, "Combines strings bit by bit"),
+    of("bitfield", -2, WRITE, ONE, bitfield::bitfield, "Integers of any bits: GET, SET, INCRBY, OVERFLOW"),
+    of("bitfield_ro", -2, NEAR, ONE, bitfield::bitfield_ro, "Reads integers of any bits: GET"),
+];
+
+#[rustfmt::skip]
+const HYPERLOGLOGS: &[Command<Function>] = &[
+    of("pfadd", -2, QUICK, ONE, hyperloglog::pfadd, "Adds elements that are to be counted"),
+    of("pfcount", -2, READ, ALL, hyperloglog::pfcount, "Estimates how many distinct elements were added"),
+    of("pfmerge", -2, WRITE, ALL, hyperloglog::pfmerge, "Adds the elements of several to one"),
+    of("pfdebug", 3, WRITE, Keys::Span(2, 2, 1), hyperloglog::pfdebug, "GETREG, ENCODING, TODENSE: for tests"),
+];
+
+#[rustfmt::skip]
+const PLACES: &[Command<Function>] = &[
+    of("geoadd", -5, WRITE, ONE, geo::geoadd, "Adds members at places: NX, XX, CH"),
+    of("geopos", -2, READ, ONE, geo::geopos, "Returns the places of members"),
+    of("geohash", -2, READ, ONE, geo::geohash, "Returns the places of members as geohashes"),
+    of("geodist", -4, READ, ONE, geo::geodist, "Returns the distance between two members"),
+    of("geosearch", -7, READ, ONE, geo_search::geosearch, "Returns the members within a circle or a box"),
+    of("geosearchstore", -8, WRITE, TWO, geo_search::geosearchstore, "Stores the members within a circle or a box"),
+    of("georadius", -6, WRITE, ONE, geo_search::georadius, "The older form of GEOSEARCH and GEOSEARCHSTORE"),
+    of("georadius_ro", -6, READ, ONE, geo_search::georadius_ro, "The older form of GEOSEARCH"),
+    of("georadiusbymember", -5, WRITE, ONE, geo_search::georadiusbymember, "GEORADIUS around a member"),
+    of("georadiusbymember_ro", -5, READ, ONE, geo_search::georadiusbymember_ro, "GEORADIUS_RO around a member"),
 ];
 
 #[rustfmt::skip]
@@ -71,6 +95,8 @@ const KEYS: &[Command<Function>] = &[
     of("dbsize", 1, POINT, NONE, keys::dbsize, "Counts the keys of a database"),
     of("object", -2, NEAR, Keys::Span(2, 2, 1), keys::object, "ENCODING, REFCOUNT, IDLETIME, FREQ, HELP"),
     of("memory", -2, READ, Keys::Span(2, 2, 1), keys::memory, "USAGE: the bytes that a key takes at rest"),
+    of("sort", -2, WRITE, ONE, sort::sort, "Sorts elements: BY, LIMIT, GET, ASC, DESC, ALPHA, STORE"),
+    of("sort_ro", -2, READ, ONE, sort::sort_ro, "Sorts elements, as SORT without STORE"),
     of("dump", 2, READ, ONE, portable::dump, "Returns a key as bytes that RESTORE reads"),
     of("restore", -4, WRITE, ONE, portable::restore, "Makes a key of the bytes of DUMP: REPLACE, ABSTTL"),
 ];
@@ -205,11 +231,13 @@ const ORDERED_KEYS: &[Command<Function>] = &[
 pub const TABLE: &[Group<Function>] = &[
     Group { title: "strings", commands: STRINGS },
     Group { title: "bitmaps", commands: BITMAPS },
+    Group { title: "counting", commands: HYPERLOGLOGS },
     Group { title: "keys", commands: KEYS },
     Group { title: "expiry", commands: EXPIRY },
     Group { title: "hashes", commands: HASHES },
     Group { title: "sets", commands: SETS },
     Group { title: "sorted sets", commands: SORTED_SETS },
+    Group { title: "places", commands: PLACES },
     Group { title: "lists", commands: LISTS },
     Group { title: "ordered keys", commands: ORDERED_KEYS },
 ];

@@ -110,10 +110,30 @@ pub(crate) fn zadd<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> O
     }
     let scores = (at..arguments.len()).step_by(2).map(|at| parse_float(&arguments[at]).ok_or(NOT_FLOAT));
     let scores = scores.collect::<Outcome<Vec<_>>>()?;
-    let mut set = open(context, &arguments[1])?;
+    let members = (at + 1..arguments.len()).step_by(2).map(|at| &arguments[at]);
+    let scored: Vec<_> = scores.into_iter().zip(members).collect();
+    add_all(context, &arguments[1], &scored, conditions)
+}
+
+/// Gives members scores as ZADD does, with the options that stand before them.
+pub(crate) fn add_places<'c>(
+    context: &'c Context<'c>,
+    arguments: &Arguments<'_>,
+    scored: &[(f64, &[u8])],
+) -> Outcome<Reply> {
+    add_all(context, &arguments[1], scored, conditions(arguments)?.0)
+}
+
+fn add_all<'c>(
+    context: &'c Context<'c>,
+    key: &[u8],
+    scored: &[(f64, &[u8])],
+    conditions: Conditions,
+) -> Outcome<Reply> {
+    let mut set = open(context, key)?;
     let (mut added, mut changed, mut last) = (0, 0, None);
-    for (index, score) in scores.into_iter().enumerate() {
-        last = match add_member(&mut set, &arguments[at + 2 * index + 1], score, conditions)? {
+    for (score, member) in scored {
+        last = match add_member(&mut set, member, *score, conditions)? {
             Change::Refused => None,
             Change::Added(score) => {
                 added += 1;
@@ -128,7 +148,7 @@ pub(crate) fn zadd<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> O
     }
     set.save()?;
     if added > 0 {
-        context.signal(&arguments[1]);
+        context.signal(key);
     }
     if conditions.increments {
         return Ok(last.map_or(Reply::Null, Reply::Double));

@@ -1,0 +1,88 @@
+//! Families of commands that have no model of their own: HyperLogLogs, places, fields of bits, SORT.
+
+use crate::store::Tested;
+
+fn script(lines: &[(&str, &str)]) {
+    let mut tested = Tested::new();
+    for (line, expected) in lines {
+        assert_eq!(tested.ask(line), *expected, "{line}");
+    }
+}
+
+#[test]
+fn hyperloglogs_count_distinct_elements_and_merge() {
+    script(&[
+        ("pfadd one a b c a", ":1"),
+        ("pfadd one c b", ":0"),
+        ("pfcount one", ":3"),
+        ("pfadd other c d", ":1"),
+        ("pfcount one other absent", ":4"),
+        ("pfmerge one other", "+OK"),
+        ("pfcount one", ":4"),
+        ("append one x", ":31"),
+        ("pfcount one", "-INVALIDOBJ Corrupted HLL object detected"),
+        ("set text words", "+OK"),
+        ("pfcount text", "-WRONGTYPE Key is not a valid HyperLogLog string value."),
+    ]);
+}
+
+#[test]
+fn places_are_found_within_circles_and_boxes() {
+    script(&[
+        ("geoadd sicily 13.361389 38.115556 Palermo 15.087269 37.502669 Catania", ":2"),
+        ("geoadd sicily nx 0 0 Palermo", ":0"),
+        ("geoadd sicily 200 0 nowhere", "-ERR invalid longitude,latitude pair 200.000000,0.000000"),
+        ("geodist sicily Palermo Catania", "$11 166274.1516"),
+        ("geodist sicily Palermo Catania km", "$8 166.2742"),
+        ("geodist sicily Palermo nowhere", "$-1"),
+        ("geohash sicily Palermo nowhere", "*2 $11 sqc8b49rny0 $-1"),
+        ("geosearch sicily fromlonlat 15 37 byradius 200 km asc", "*2 $7 Catania $7 Palermo"),
+        ("geosearch sicily fromlonlat 15 37 byradius 100 km", "*1 $7 Catania"),
+        ("geosearch sicily fromlonlat 15 37 bybox 400 400 km desc count 1", "*1 $7 Palermo"),
+        ("geosearch sicily frommember Palermo byradius 1 m withdist", "*1 *2 $7 Palermo $6 0.0000"),
+        ("geosearch sicily frommember nowhere byradius 1 m", "-ERR could not decode requested zset member"),
+        ("georadius sicily 15 37 200 km store near", ":2"),
+        ("zscore near Palermo", "$16 3479099956230698"),
+        ("geosearchstore near sicily frommember Catania byradius 1 km storedist", ":1"),
+        ("zrange near 0 -1 withscores", "*2 $7 Catania $1 0"),
+    ]);
+}
+
+#[test]
+fn fields_of_bits_wrap_saturate_or_fail() {
+    script(&[
+        ("bitfield b set u8 0 255 get u4 4 get i8 0", "*3 :0 :15 :-1"),
+        ("bitfield b incrby u8 0 10", "*1 :9"),
+        ("bitfield b overflow sat incrby u8 0 -10 incrby i8 8 200", "*2 :0 :127"),
+        ("bitfield b overflow fail incrby i8 #1 1", "*1 $-1"),
+        ("bitfield b set i5 3 -1 get i5 3", "*2 :0 :-1"),
+        ("bitfield_ro b get i64 0", "*1 :2269532737218019328"),
+        ("bitfield_ro b set u8 0 1", "-ERR BITFIELD_RO only supports the GET subcommand"),
+        ("strlen b", ":2"),
+        (
+            "bitfield b get u64 0",
+            "-ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not \
+          supported but i64 is.",
+        ),
+    ]);
+}
+
+#[test]
+fn elements_are_sorted_by_themselves_or_by_other_keys() {
+    script(&[
+        ("rpush l 3 10 2", ":3"),
+        ("sort l", "*3 $1 2 $1 3 $2 10"),
+        ("sort l alpha desc limit 0 2", "*2 $1 3 $1 2"),
+        ("mset w_3 1 w_10 3 w_2 2", "+OK"),
+        ("hset h_10 name ten", ":1"),
+        ("sort l by w_* get # get h_*->name", "*6 $1 3 $-1 $1 2 $-1 $2 10 $3 ten"),
+        ("sort l by nosort", "*3 $1 3 $2 10 $1 2"),
+        ("sort l by w_* desc store target", ":3"),
+        ("lrange target 0 -1", "*3 $2 10 $1 2 $1 3"),
+        ("sort absent store target", ":0"),
+        ("exists target", ":0"),
+        ("sort_ro l store target", "-ERR syntax error"),
+        ("rpush l word", ":4"),
+        ("sort l", "-ERR One or more scores can't be converted into double"),
+    ]);
+}
