@@ -5,7 +5,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Costs;
 use crate::stream::Stream;
-use holm_commands::{Reply, RequestParser};
+use holm_commands::{Reply, RequestParser, Signal};
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::atomic::Ordering;
 
@@ -178,8 +178,8 @@ impl Connection {
     }
 
     /// Elements may have come that the connection waits for.
-    pub(crate) fn try_again(&mut self, shared: &Shared) {
-        self.session.try_again(shared, &mut self.output);
+    pub(crate) fn try_again(&mut self, shared: &Shared, key: &Signal) {
+        self.session.try_again(shared, key, &mut self.output);
         self.has_commands = self.start < self.input.len();
     }
 

@@ -1,6 +1,7 @@
 //! What threads tell each other: new connections, messages of channels, keys with new elements, the stop.
 
 use crate::stream::Stream;
+use holm_commands::Signal;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,6 +35,7 @@ pub(crate) enum Mail {
     /// A key that this connection waits for has elements.
     TryAgain {
         id: u64,
+        key: Signal,
     },
     /// A blocked connection is to go on as if its time were over, or with an error.
     Unblock {

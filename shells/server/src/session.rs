@@ -10,7 +10,7 @@ use crate::topics::TopicKind;
 use holm::{Snapshot, Transaction};
 use holm_commands::{
     ALONE, Arguments, At, Command, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal, Reply, RequestLimits,
-    Signal, UNQUEUED, UNSUPPORTED, WRITE,
+    Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
 };
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -193,7 +193,7 @@ impl Session {
             queue.bytes += OwnedArguments::from(*arguments).size();
             if about.flags & ALONE != 0 || queue.bytes > MOST_QUEUED {
                 queue.broken = true;
-                return Err(Refusal::of(format!("ERR '{}' is not allowed in a transaction", about.name)));
+                return Err(Refusal::of(format!("ERR Command not allowed inside a transaction: '{}'", about.name)));
             }
             queue.commands.push((found, (*arguments).into()));
             return Ok(Reply::Status("QUEUED".into()));
@@ -260,7 +260,9 @@ impl Session {
     ) -> Outcome<Reply> {
         let reply = self.try_data(shared, command, arguments)?;
         let Reply::Wait(millis) = reply else { return Ok(reply) };
-        let keys = command.keys_of(arguments).into_iter();
+        // Of a source and a target, the source is waited for.
+        let count = if command.keys == TWO { 1 } else { usize::MAX };
+        let keys = command.keys_of(arguments).into_iter().take(count);
         let keys: Vec<Signal> = keys.map(|key| (self.database, key.to_vec())).collect();
         shared.waiting.register(&keys, self.place);
         // Once more, now that a writer would notice: elements may have come meanwhile.
@@ -292,18 +294,38 @@ impl Session {
         Ok(reply)
     }
 
-    /// Tries the command again that waits for elements. Appends its reply if it has one.
-    pub(crate) fn try_again(&mut self, shared: &Shared, out: &mut Vec<u8>) {
-        let Some(blocked) = self.blocked.take() else { return };
+    /// Tries the command again that waits for elements of a key. Appends its reply if it has one.
+    pub(crate) fn try_again(&mut self, shared: &Shared, key: &Signal, out: &mut Vec<u8>) {
+        let Some(blocked) = self.blocked.take_if(|blocked| blocked.keys.contains(key)) else {
+            // Its wait is over already: the elements are the next one's.
+            shared.waiting.wake(std::slice::from_ref(key), &shared.mailboxes);
+            return;
+        };
         match self.try_data(shared, blocked.command, &blocked.arguments.lend()) {
+            // Somebody else has taken them: there is nothing to offer to others.
             Ok(Reply::Wait(_)) => self.blocked = Some(blocked),
-            // The key had elements for a moment, and has a value of another type by now: no error of this client.
-            Err(Refusal::Text(text)) if text.starts_with("WRONGTYPE") => self.blocked = Some(blocked),
+            // The key has a value of another type than this client waits for: no error of this client.
+            Err(Refusal::Text(text)) if text.starts_with("WRONGTYPE") && !self.waits_for(shared, key, &blocked) => {
+                self.blocked = Some(blocked);
+                shared.waiting.pass_on(key, self.place, &shared.mailboxes);
+            }
             other => {
                 let reply = other.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
+                let keys = blocked.keys.clone();
                 self.end_wait(shared, blocked, &reply, out);
+                shared.waiting.wake(&keys, &shared.mailboxes);
             }
         }
+    }
+
+    /// Returns whether a key has what the command waits for, so that its error is about something else.
+    fn waits_for(&mut self, shared: &Shared, (database, key): &Signal, blocked: &Blocked) -> bool {
+        let Some(command) = shared.data.find(b"type") else { return false };
+        let words: OwnedArguments = [b"type", &key[..]].into_iter().collect();
+        let at = At { database: *database, ..self.at(shared) };
+        let wanted = if blocked.command.name.starts_with("bz") { "zset" } else { "list" };
+        let found = shared.databases().execute(command, &words.lend(), at);
+        matches!(found, Ok((Reply::Status(kind), _)) if kind == wanted)
     }
 
     /// Ends a wait without elements.

@@ -45,21 +45,37 @@ impl Waiting {
         }
     }
 
-    /// Tells those who wait for keys that they have elements.
+    /// Tells the first connection that waits for each key that there are elements. What that connection leaves is
+    /// offered to the next one once it has answered, so that elements go out in the order of arrival on any worker.
     pub(crate) fn wake(&self, keys: &[Signal], mailboxes: &[Mailbox]) {
         if keys.is_empty() || self.count.load(Ordering::SeqCst) == 0 {
             return;
         }
         let by_key = self.lock();
-        for place in keys.iter().filter_map(|key| by_key.get(key)).flatten() {
-            mailboxes[place.worker].send(Mail::TryAgain { id: place.id });
+        for key in keys {
+            if let Some(place) = by_key.get(key).and_then(VecDeque::front) {
+                offer(key, *place, mailboxes);
+            }
         }
     }
 
-    /// Tells everybody: keys may have appeared anywhere.
-    pub(crate) fn wake_all(&self, mailboxes: &[Mailbox]) {
-        for place in self.lock().values().flatten() {
-            mailboxes[place.worker].send(Mail::TryAgain { id: place.id });
+    /// Tells the connection that waits behind another one, which could not use the elements.
+    pub(crate) fn pass_on(&self, key: &Signal, place: ConnectionPlace, mailboxes: &[Mailbox]) {
+        let by_key = self.lock();
+        let mut behind = by_key.get(key).into_iter().flatten().skip_while(|other| **other != place).skip(1);
+        if let Some(next) = behind.next() {
+            offer(key, *next, mailboxes);
         }
     }
+
+    /// Tells the first of each key: keys may have appeared anywhere.
+    pub(crate) fn wake_all(&self, mailboxes: &[Mailbox]) {
+        for (key, places) in self.lock().iter() {
+            places.front().iter().for_each(|place| offer(key, **place, mailboxes));
+        }
+    }
+}
+
+fn offer(key: &Signal, place: ConnectionPlace, mailboxes: &[Mailbox]) {
+    mailboxes[place.worker].send(Mail::TryAgain { id: place.id, key: key.clone() });
 }

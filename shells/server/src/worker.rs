@@ -121,9 +121,14 @@ impl Worker {
             match mail {
                 Mail::Connection { id, stream, address } => self.welcome(id, stream, address),
                 Mail::Message { to, message } => self.with(to, |connection| connection.deliver(&message)),
-                Mail::TryAgain { id } => {
-                    self.with(id, |connection| connection.try_again(&shared));
-                    self.make_ready(id);
+                Mail::TryAgain { id, key } => {
+                    if self.connections.contains_key(&id) {
+                        self.with(id, |connection| connection.try_again(&shared, &key));
+                        self.make_ready(id);
+                    } else {
+                        // The connection has left meanwhile: the elements are the next one's.
+                        shared.waiting.wake(&[key], &shared.mailboxes);
+                    }
                 }
                 Mail::Unblock { id, with_error } => {
                     self.with(id, |connection| connection.give_up(&shared, with_error));

@@ -60,3 +60,47 @@ fn the_first_that_waits_is_served_first() {
     assert_eq!(other.ask("rpush queue a b"), "2");
     assert_eq!([one.receive(), two.receive()], ["[queue a]", "[queue b]"]);
 }
+
+#[test]
+fn the_first_that_waits_is_served_first_on_any_worker() {
+    // Each worker tried its own clients as soon as it could, so one that came later could be the first.
+    let served = Served::new(&["--workers", "2"]);
+    let mut other = served.client();
+    for _ in 0..20 {
+        let mut waiting: Vec<_> = (0..5).map(|_| served.client()).collect();
+        for (index, client) in waiting.iter_mut().enumerate() {
+            client.send("blpop queue 0");
+            while !other.ask("info clients").contains(&format!("blocked_clients:{}\\r", index + 1)) {}
+        }
+        // One that has left does not keep the elements from the others.
+        drop(waiting.remove(2));
+        while !other.ask("info clients").contains("blocked_clients:4\\r") {}
+        other.ask("rpush queue a b c d e");
+        for (client, element) in waiting.iter_mut().zip(["a", "b", "c", "d"]) {
+            assert_eq!(client.receive(), format!("[queue {element}]"));
+        }
+        assert_eq!(other.ask("lpop queue"), "e");
+    }
+}
+
+#[test]
+fn a_target_of_another_type_ends_the_wait_with_an_error() {
+    // The client waited for ever, because an error about the source was meant to be none of its own.
+    let served = Served::new(&[]);
+    let (mut one, mut two, mut other) = (served.client(), served.client(), served.client());
+    other.ask("set target text");
+    one.send("blmove source target left left 0");
+    while !other.ask("info clients").contains("blocked_clients:1\\r") {}
+    two.send("blpop source 0");
+    while !other.ask("info clients").contains("blocked_clients:2\\r") {}
+    other.ask("rpush source x");
+    assert_eq!(one.receive(), "-WRONGTYPE Operation against a key holding the wrong kind of value");
+    assert_eq!(two.receive(), "[source x]");
+    // Nobody waits for the target of a move, so its elements are for those who do.
+    one.send("blmove source queue left left 0");
+    while !other.ask("info clients").contains("blocked_clients:1\\r") {}
+    two.send("blpop queue 0");
+    while !other.ask("info clients").contains("blocked_clients:2\\r") {}
+    other.ask("rpush queue y");
+    assert_eq!(two.receive(), "[queue y]");
+}
