@@ -284,22 +284,22 @@ impl<'c, 'k> Members<'c, 'k> {
             let index = self.context.random_below(all.len() as u64) as usize;
             return Ok(if all.is_empty() { None } else { Some(all.swap_remove(index)) });
         };
-        let first_of = |bounds: Bounds<'_>, reverse, skip: u64| {
-            let (mut found, mut left) = (None, skip);
+        let some = |bounds: Bounds<'_>, reverse, most: u64| {
+            let (mut found, mut left) = (None, most);
             self.visit(bounds, reverse, &mut |member, value| {
                 found = Some((member.to_vec(), value.to_vec()));
-                left = left.wrapping_sub(1);
-                if left == u64::MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                left -= 1;
+                if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
             Outcome::Ok(found)
         };
-        let (low, high) = (
-            first_of((Bound::Unbounded, Bound::Unbounded), false, 0)?,
-            first_of((Bound::Unbounded, Bound::Unbounded), true, 0)?,
-        );
-        let (Some((low, _)), Some((high, _))) = (low, high) else { return Ok(None) };
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        let (Some((low, _)), Some((high, _))) = (some(all, false, 1)?, some(all, true, 1)?) else { return Ok(None) };
         let from = between(&low, &high, self.context);
-        first_of((Bound::Included(&from), Bound::Unbounded), false, self.context.random_below(16))
+        // To either side, so that the first members and the last are not left out.
+        let back = self.context.random_below(2) == 1;
+        let bounds = if back { (all.0, Bound::Included(&from[..])) } else { (Bound::Included(&from[..]), all.1) };
+        some(bounds, back, 1 + self.context.random_below(16))
     }
 
     /// Stores what has changed. A collection without members is no key.

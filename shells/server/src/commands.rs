@@ -4,6 +4,7 @@ mod channels;
 mod clients;
 mod config;
 mod connection;
+mod debug;
 mod describe;
 mod info;
 mod ours;
@@ -72,9 +73,9 @@ const OF_THE_SERVER: &[Command<OwnFunction>] = &[
     of("wait", 3, CONNECTION, NONE, server::wait, "Answers 0: there are no replicas"),
     of("waitaof", 4, CONNECTION, NONE, server::waitaof, "Answers once all that was written survives a power cut"),
     of("lastsave", 1, FAST, NONE, server::lastsave, "Returns the time: what is written is saved"),
-    of("save", 1, ADMIN, NONE, server::save, "Syncs what is written"),
+    of("save", 1, WHOLE, NONE, server::save, "Syncs what is written"),
     of("bgsave", -1, ADMIN, NONE, server::save, "Syncs what is written"),
-    of("debug", -2, ADMIN, NONE, server::debug, "SLEEP, JMAP: for tests"),
+    of("debug", -2, ADMIN, NONE, debug::debug, "SLEEP, RELOAD, PROTOCOL and others: for tests"),
     of("function", -2, ADMIN, NONE, server::function, "FLUSH, LIST: there are no functions"),
     of("shutdown", -1, WHOLE, NONE, server::shutdown, "Stops the server as SIGTERM does"),
 ];

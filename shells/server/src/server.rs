@@ -118,6 +118,9 @@ impl Server {
 fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
     let mut pause = SWEEP_PAUSE;
     while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
+        if !shared.sweeps.load(Ordering::SeqCst) {
+            continue;
+        }
         let at = At { database: 0, now: now_millis(), seed: 0, cursors: &shared.cursors };
         pause = match shared.databases().sweep(at) {
             Ok(swept) => {

@@ -30,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) statistics: Statistics,
     pub(crate) slow_log: SlowLog,
     pub(crate) stopping: AtomicBool,
+    /// Whether what has expired is removed.
+    pub(crate) sweeps: AtomicBool,
     /// Wakes the thread that accepts connections.
     pub(crate) acceptor: mio::Waker,
     pub(crate) started: Instant,
@@ -64,6 +66,7 @@ impl Shared {
             statistics: Statistics::default(),
             slow_log: SlowLog::new(settings.slowlog_max_len),
             stopping: AtomicBool::new(false),
+            sweeps: AtomicBool::new(true),
             started: Instant::now(),
             run_id: format!("{:016x}{:016x}{:08x}", random(), random(), std::process::id()),
             unsynced: mailboxes.iter().map(|_| AtomicBool::new(false)).collect(),

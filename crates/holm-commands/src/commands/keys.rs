@@ -137,20 +137,31 @@ pub(crate) fn keys(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<
     Ok(Reply::Array(found))
 }
 
+/// As many keys as this are all looked at, so that each is as likely as the others.
+const FEW: usize = 128;
+
 pub(crate) fn randomkey(context: &Context<'_>, _: &Arguments<'_>) -> Outcome<Reply> {
-    let first_of = |bounds: Bounds<'_>, reverse, mut skip: u64| {
-        let mut found = None;
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    let some = |bounds: Bounds<'_>, reverse, most: usize| {
+        let mut found = Vec::new();
         context.visit_keys(bounds, reverse, &mut |key, _, _| {
-            found = Some(key.to_vec());
-            skip = skip.wrapping_sub(1);
-            if skip == u64::MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            found.push(key.to_vec());
+            if found.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         Outcome::Ok(found)
     };
-    let all = (Bound::Unbounded, Bound::Unbounded);
-    let (Some(low), Some(high)) = (first_of(all, false, 0)?, first_of(all, true, 0)?) else { return Ok(Reply::Null) };
-    let from = between(&low, &high, context);
-    Ok(Reply::bulk_or_null(first_of((Bound::Included(&from), Bound::Unbounded), false, context.random_below(16))?))
+    let mut few = some(all, false, FEW)?;
+    if few.len() < FEW {
+        let index = context.random_below(few.len() as u64) as usize;
+        return Ok(if few.is_empty() { Reply::Null } else { Reply::bulk(few.swap_remove(index)) });
+    }
+    let (Some(low), Some(high)) = (few.first(), some(all, true, 1)?.pop()) else { return Ok(Reply::Null) };
+    let from = between(low, &high, context);
+    // To either side, so that the first keys and the last are not left out.
+    let back = context.random_below(2) == 1;
+    let bounds =
+        if back { (Bound::Unbounded, Bound::Included(&from[..])) } else { (Bound::Included(&from[..]), all.1) };
+    Ok(Reply::bulk_or_null(some(bounds, back, 1 + context.random_below(16) as usize)?.pop()))
 }
 
 pub(crate) fn object(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {

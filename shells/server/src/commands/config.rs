@@ -53,7 +53,10 @@ pub(super) fn config(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>
             Ok(Reply::OK)
         }
         (b"rewrite", 2) => Err(Refusal::text("ERR The server does not write its config file")),
-        _ => Err(Refusal::text("ERR Unknown subcommand or wrong number of arguments for 'config'. Try CONFIG GET.")),
+        _ => Err(Refusal::of(format!(
+            "ERR unknown subcommand or wrong number of arguments for '{}'. Try CONFIG GET.",
+            arguments[1].escape_ascii()
+        ))),
     }
 }
 
@@ -98,6 +101,7 @@ fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
 fn holds_without_effect(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "active-expire-effort",
+        "aof-use-rdb-preamble",
         "activedefrag",
         "activerehashing",
         "appendfsync",
@@ -107,7 +111,9 @@ fn holds_without_effect(name: &str) -> bool {
         "client-query-buffer-limit",
         "close-on-oom",
         "dynamic-hz",
+        "hll-sparse-max-bytes",
         "hz",
+        "key-load-delay",
         "latency-monitor-threshold",
         "latency-tracking",
         "list-compress-depth",
@@ -119,6 +125,7 @@ fn holds_without_effect(name: &str) -> bool {
         "maxmemory-samples",
         "min-replicas-to-write",
         "notify-keyspace-events",
+        "rdb-key-save-delay",
         "rdbcompression",
         "repl-diskless-sync-delay",
         "save",

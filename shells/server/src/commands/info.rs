@@ -18,6 +18,7 @@ const SECTIONS: &[(&str, Section)] = &[
     ("Persistence", persistence),
     ("Stats", stats),
     ("Replication", replication),
+    ("CPU", processor),
     ("Commandstats", command_stats),
     ("Keyspace", keyspace),
 ];
@@ -81,7 +82,18 @@ fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
 }
 
 fn replication(_: &Shared, text: &mut String) -> std::fmt::Result {
-    writeln!(text, "role:master\r\nconnected_slaves:0\r")
+    writeln!(text, "role:master\r\nconnected_slaves:0\r\nmaster_repl_offset:0\r")
+}
+
+/// The hundredths of a second that the process has taken, as Linux states them.
+fn processor(_: &Shared, text: &mut String) -> std::fmt::Result {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name in parentheses may hold spaces.
+    let numbers = stat.rsplit_once(") ").map_or("", |(_, numbers)| numbers);
+    let seconds =
+        |index: usize| numbers.split(' ').nth(index).and_then(|ticks| ticks.parse().ok()).unwrap_or(0.0) / 100.0;
+    writeln!(text, "used_cpu_sys:{:.6}\r\nused_cpu_user:{:.6}\r", seconds(12), seconds(11))?;
+    writeln!(text, "used_cpu_sys_children:{:.6}\r\nused_cpu_user_children:{:.6}\r", seconds(14), seconds(13))
 }
 
 fn command_stats(shared: &Shared, text: &mut String) -> std::fmt::Result {

@@ -3,8 +3,7 @@
 use super::connection::database;
 use crate::session::Session;
 use crate::shared::{Shared, now_millis};
-use holm_commands::{Arguments, Outcome, Refusal, Reply, SYNTAX, integer, parse_float};
-use std::time::Duration;
+use holm_commands::{Arguments, Outcome, Refusal, Reply, SYNTAX, integer};
 
 pub(super) fn time(_: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -93,19 +92,6 @@ pub(super) fn save(session: &mut Session, _: &Shared, arguments: &Arguments<'_>)
     // The reply is sent after the sync.
     session.wants_sync = true;
     Ok(if arguments.is(0, "save") { Reply::OK } else { Reply::Status("Background saving started".into()) })
-}
-
-pub(super) fn debug(_: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    match (&arguments[1].to_ascii_lowercase()[..], arguments.len()) {
-        (b"sleep", 3) => {
-            let seconds = parse_float(&arguments[2]).filter(|seconds| (0.0..=60.0).contains(seconds));
-            let seconds = seconds.ok_or(Refusal::text("ERR value is not a float between 0 and 60"))?;
-            std::thread::sleep(Duration::from_secs_f64(seconds));
-            Ok(Reply::OK)
-        }
-        (b"jmap", 2) => Ok(Reply::OK),
-        _ => Err(Refusal::text("ERR DEBUG has SLEEP and JMAP only")),
-    }
 }
 
 /// Clients that clean up after themselves remove all functions: there are none.

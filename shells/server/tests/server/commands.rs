@@ -230,3 +230,40 @@ fn the_server_tells_of_itself() {
     ]);
     assert_ne!(client.ask("command count"), "0");
 }
+
+#[test]
+fn a_random_key_may_be_any_key() {
+    // The first of a few keys was never chosen.
+    let served = Served::new(&[]);
+    let mut client = served.client();
+    client.script(&[("randomkey", "nil"), ("mset a 1 m 1 z 1", "OK")]);
+    let chosen: std::collections::BTreeSet<_> = (0..200).map(|_| client.ask("randomkey")).collect();
+    assert_eq!(chosen.into_iter().collect::<Vec<_>>(), ["a", "m", "z"]);
+    // The first of many, too.
+    (0..200).for_each(|number| drop(client.ask(&format!("set key{number:03} 1"))));
+    (0..200).for_each(|member| drop(client.ask(&format!("sadd set member{member:03}"))));
+    let keys = (0..5_000).map(|_| client.ask("randomkey"));
+    assert!(keys.filter(|key| &key[..] < "key005").count() > 0);
+    let members = (0..5_000).map(|_| client.ask("srandmember set"));
+    assert!(members.filter(|member| &member[..] < "member005").count() > 0);
+}
+
+#[test]
+fn replies_of_every_kind_are_shown_on_demand() {
+    let served = Served::new(&[]);
+    let mut client = served.client();
+    client.script(&[
+        ("debug protocol integer", "12345"),
+        ("debug protocol true", "1"),
+        ("debug stringmatch-len 10 a*", "1"),
+        ("debug reload", "OK"),
+        ("debug set-active-expire 0", "OK"),
+        (
+            "debug unheard-of",
+            "-ERR DEBUG has SLEEP, RELOAD, LOADAOF, SET-ACTIVE-EXPIRE, STRINGMATCH-LEN, PROTOCOL, \
+          JMAP and LOG only",
+        ),
+    ]);
+    client.ask("hello 3");
+    client.script(&[("debug protocol set", "~[0 1 2]"), ("debug protocol map", "{0 f 1 t 2 f}")]);
+}
