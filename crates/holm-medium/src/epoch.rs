@@ -38,4 +38,5 @@ pub use clock::Clock;
 pub use dirty::{LineSet, MASK_BYTES};
 pub use guard::{Guard, Hold};
 pub use label::{Epoch, EpochSpan, FIRST_EPOCH, LAST_EPOCH};
+pub use requests::WantedEpoch;
 pub use stuck::Stuck;

@@ -42,7 +42,9 @@ mod word;
 mod writer;
 
 pub use counters::Counts;
-pub use epoch::{Clock, Epoch, EpochSpan, FIRST_EPOCH, Guard, Hold, LAST_EPOCH, LineSet, MASK_BYTES, Stuck};
+pub use epoch::{
+    Clock, Epoch, EpochSpan, FIRST_EPOCH, Guard, Hold, LAST_EPOCH, LineSet, MASK_BYTES, Stuck, WantedEpoch,
+};
 pub use epoch_observer::EpochObserver;
 pub use epoch_timer::{EpochTimer, Phase, TimerStats};
 pub use error::{MediumError, Result};

@@ -10,11 +10,12 @@ use super::guard::{Guard, Hold};
 use super::instant::Instant;
 use super::label::{Epoch, LAST_EPOCH};
 use super::labels::{Labels, ThreadSlot};
-use super::requests::Requests;
+use super::requests::{Requests, WantedEpoch};
 use super::stuck::Stuck;
 use crate::error::{MediumError, Result};
 use crate::sync;
 use crate::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The clock of a storage.
@@ -161,6 +162,25 @@ impl Clock {
     pub fn wait_durable_within(&self, epoch: Epoch, at_most: Duration) -> Result<()> {
         let deadline = sync::Instant::now().checked_add(at_most).map(|until| (until, at_most));
         self.requests.wait_durable(&self.labels, epoch, deadline)
+    }
+
+    /// Requests that an epoch becomes durable, and waits for nothing.
+    pub fn request_durable(&self, epoch: Epoch) -> WantedEpoch {
+        self.requests.request(&self.labels, epoch)
+    }
+
+    /// Returns whether a requested epoch is durable.
+    ///
+    /// # Errors
+    /// As [`Clock::wait_durable`].
+    pub fn is_durable(&self, wanted: WantedEpoch) -> Result<bool> {
+        self.requests.has_ended(&self.labels, wanted)
+    }
+
+    /// Lets a function be called, for as long as the clock lives, whenever [`Clock::is_durable`] may answer anew: by the
+    /// thread that ends epochs, which goes on only after the call.
+    pub fn on_news(&self, listener: impl Fn() + Send + Sync + 'static) {
+        self.requests.listen(Arc::new(listener));
     }
 
     /// Requests the end of the active epoch now, without waiting for it.

@@ -7,6 +7,7 @@ use super::labels::Labels;
 use crate::error::{MediumError, Result};
 use crate::sync::Instant;
 use crate::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A refusal is returned after this many failed attempts: the first may have begun before the caller freed space.
@@ -33,12 +34,25 @@ impl EpochRequests {
     }
 }
 
+/// What is called when there is news about epochs.
+type Listener = Arc<dyn Fn() + Send + Sync>;
+
+/// A wait for an epoch in which no thread is parked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantedEpoch {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// How often writing had been found impossible when the wait began.
+    refusals: u64,
+}
+
 /// The requests of a clock, and the threads that wait for them.
 #[derive(Default)]
 pub(super) struct Requests {
     asked: Mutex<EpochRequests>,
     requested: Condvar,
     epoch_ended: Condvar,
+    listeners: Mutex<Vec<Listener>>,
 }
 
 impl Requests {
@@ -57,10 +71,49 @@ impl Requests {
         self.epoch_ended.wait(asked).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Wakes all threads that wait for the end of an epoch. What they check was changed under the lock, or before
-    /// [`Requests::pass_lock`].
+    /// Wakes all threads that wait for the end of an epoch, and calls the listeners. What they check was changed under
+    /// the lock, or before [`Requests::pass_lock`].
     pub(super) fn wake(&self) {
         self.epoch_ended.notify_all();
+        // Without the lock, so that a listener may do anything that does not wait for an epoch.
+        let listeners = self.listeners.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        listeners.iter().for_each(|listener| listener());
+    }
+
+    /// Lets a function be called whenever there is news for those who wait.
+    pub(super) fn listen(&self, listener: Listener) {
+        self.listeners.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(listener);
+    }
+
+    /// Requests the end of an epoch now. [`Requests::has_ended`] answers what became of it.
+    pub(super) fn request(&self, labels: &Labels, epoch: Epoch) -> WantedEpoch {
+        let mut asked = self.lock();
+        if labels.durable() < epoch && asked.wanted < epoch {
+            self.want(&mut asked, epoch);
+        }
+        WantedEpoch { epoch, refusals: asked.refusals }
+    }
+
+    /// Returns whether an epoch that was requested is durable by now.
+    pub(super) fn has_ended(&self, labels: &Labels, wanted: WantedEpoch) -> Result<bool> {
+        if labels.durable() >= wanted.epoch {
+            return Ok(true);
+        }
+        let asked = self.lock();
+        if labels.durable() >= wanted.epoch {
+            return Ok(true);
+        }
+        self.check_news(labels, &asked, wanted.refusals).map(|()| false)
+    }
+
+    /// Returns why an epoch that is not durable yet will not become so, if that is known.
+    fn check_news(&self, labels: &Labels, asked: &EpochRequests, refusals: u64) -> Result<()> {
+        labels.failure().refuse_if_ended()?;
+        asked.refused(refusals)?;
+        if asked.stop {
+            return Err(MediumError::Poisoned { why: "the database was closed while waiting for an epoch".into() });
+        }
+        Ok(())
     }
 
     /// Takes the lock for a moment, so that no waiter can check before a change and sleep after it.
@@ -112,11 +165,7 @@ impl Requests {
             if labels.durable() >= epoch {
                 return Ok(());
             }
-            labels.failure().refuse_if_ended()?;
-            asked.refused(refusals)?;
-            if asked.stop {
-                return Err(MediumError::Poisoned { why: "the database was closed while waiting for an epoch".into() });
-            }
+            self.check_news(labels, &asked, refusals)?;
             if asked.wanted < epoch {
                 self.want(&mut asked, epoch);
             }
