@@ -6,6 +6,7 @@ use crate::shared::Shared;
 use crate::statistics::Costs;
 use crate::stream::Stream;
 use holm_commands::{Reply, RequestParser, Signal};
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::atomic::Ordering;
 
@@ -28,6 +29,10 @@ pub(crate) struct Connection {
     output: Vec<u8>,
     /// All before this is sent.
     sent: usize,
+    /// Where the replies of this wake-up begin.
+    begun: usize,
+    /// Replies that wait for syncs: the number of the sync, and where they begin.
+    held: VecDeque<(u64, usize)>,
     /// The socket may have more to read.
     pub(crate) is_readable: bool,
     /// The other side sends nothing more, and there is no further event for what it has sent.
@@ -52,6 +57,8 @@ impl Connection {
             parser: RequestParser::default(),
             output: Vec::new(),
             sent: 0,
+            begun: 0,
+            held: VecDeque::new(),
             is_readable: true,
             has_ended: false,
             has_commands: false,
@@ -203,17 +210,37 @@ impl Connection {
         Reply::Push(parts).encode(self.session.protocol, &mut self.output);
     }
 
-    /// Replaces the replies of this wake-up: what they promise could not be kept.
+    /// Called before the first reply of a wake-up.
+    pub(crate) fn begin_replies(&mut self) {
+        self.begun = self.output.len();
+    }
+
+    /// Holds the replies of this wake-up until a sync is done.
+    pub(crate) fn hold(&mut self, number: u64) {
+        if self.begun < self.output.len() {
+            self.held.push_back((number, self.begun));
+        }
+    }
+
+    /// Lets the replies go that wait for a sync or for an earlier one.
+    pub(crate) fn release(&mut self, number: u64) {
+        while self.held.pop_front_if(|(held, _)| *held <= number).is_some() {}
+    }
+
+    /// Replaces all replies that are held: what they promise could not be kept.
     pub(crate) fn fail(&mut self, text: &str) {
-        self.output.truncate(self.sent);
+        let Some((_, from)) = self.held.front() else { return };
+        self.output.truncate(*from);
+        self.held.clear();
         Reply::error(text.to_owned()).encode(self.session.protocol, &mut self.output);
         self.session.is_closing = true;
     }
 
     /// Sends what the socket takes.
     pub(crate) fn flush(&mut self, shared: &Shared) {
-        while self.sent < self.output.len() && !self.is_dead {
-            match self.stream.write(&self.output[self.sent..]) {
+        let until = self.held.front().map_or(self.output.len(), |(_, from)| *from);
+        while self.sent < until && !self.is_dead {
+            match self.stream.write(&self.output[self.sent..until]) {
                 Ok(0) => self.is_dead = true,
                 Ok(count) => {
                     self.sent += count;
@@ -236,6 +263,7 @@ impl Connection {
             self.is_dead = true;
         } else if self.sent > LARGE_BUFFER {
             self.output.drain(..self.sent);
+            self.held.iter_mut().for_each(|(_, from)| *from -= self.sent);
             self.sent = 0;
         }
     }

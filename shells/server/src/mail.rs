@@ -3,6 +3,7 @@
 use crate::stream::Stream;
 use holm_commands::Signal;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A connection of a worker.
@@ -52,11 +53,13 @@ pub(crate) enum Mail {
 pub(crate) struct Mailbox {
     mail: Mutex<Vec<Mail>>,
     waker: mio::Waker,
+    /// The worker holds replies until a sync is done.
+    pub(crate) awaits_sync: AtomicBool,
 }
 
 impl Mailbox {
     pub(crate) fn new(waker: mio::Waker) -> Self {
-        Mailbox { mail: Mutex::default(), waker }
+        Mailbox { mail: Mutex::default(), waker, awaits_sync: AtomicBool::new(false) }
     }
 
     pub(crate) fn send(&self, mail: Mail) {
@@ -72,6 +75,13 @@ impl Mailbox {
     pub(crate) fn wake(&self) {
         if let Err(error) = self.waker.wake() {
             tracing::error!(%error, "a worker cannot be woken");
+        }
+    }
+
+    /// Wakes the worker if it waits for a sync.
+    pub(crate) fn ring(&self) {
+        if self.awaits_sync.load(Ordering::SeqCst) {
+            self.wake();
         }
     }
 

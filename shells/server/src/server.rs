@@ -60,6 +60,9 @@ impl Server {
         let acceptor = Acceptor::new(&settings, listener, poll)?;
         let wake = waker(&acceptor.poll, STOP)?;
         let shared = Arc::new(Shared::new(settings, databases, mailboxes, wake, address.port()));
+        // Without the database: a thread of the database holds this, and must not be the one that drops it.
+        let mailboxes = shared.mailboxes.clone();
+        shared.databases().holm().on_sync(move || mailboxes.iter().for_each(Mailbox::ring));
         let mut workers = Vec::new();
         for (number, poll) in polls.into_iter().enumerate() {
             let worker = Worker::new(number, shared.clone(), poll);

@@ -12,7 +12,7 @@ use holm_commands::{CommandIndex, Cursors, Databases, Function, TABLE};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// What connections need of the server.
@@ -24,7 +24,7 @@ pub(crate) struct Shared {
     pub(crate) data: CommandIndex<Function>,
     pub(crate) own: CommandIndex<crate::commands::OwnFunction>,
     pub(crate) clients: Clients,
-    pub(crate) mailboxes: Vec<Mailbox>,
+    pub(crate) mailboxes: Arc<Vec<Mailbox>>,
     pub(crate) waiting: Waiting,
     pub(crate) topics: Topics,
     pub(crate) statistics: Statistics,
@@ -77,7 +77,7 @@ impl Shared {
             parameters: Mutex::default(),
             databases: RwLock::new(databases),
             settings,
-            mailboxes,
+            mailboxes: Arc::new(mailboxes),
             acceptor,
             port,
         }
@@ -109,11 +109,14 @@ impl Shared {
             && self.unsynced.iter().any(|unsynced| unsynced.load(Ordering::SeqCst))
     }
 
-    /// Makes everything durable that was written before the call.
-    pub(crate) fn sync(&self, worker: usize) -> holm::Result<()> {
-        self.databases().holm().sync()?;
+    /// Begins to make everything durable that was written before the call.
+    pub(crate) fn begin_sync(&self) -> holm::Result<holm::PendingSync> {
+        self.databases().holm().begin_sync()
+    }
+
+    /// Notes that all is synced that a worker has written.
+    pub(crate) fn note_synced(&self, worker: usize) {
         self.unsynced[worker].store(false, Ordering::SeqCst);
-        Ok(())
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -1,8 +1,8 @@
 //! A worker: a thread with a loop of events over its own connections.
 //!
 //! A wake-up is the unit of everything. The worker reads each connection that has something to read, carries out its
-//! whole commands and appends the replies. If a reply must be durable, one sync serves all connections of the wake-up.
-//! Only then are replies sent, with one write for each connection.
+//! whole commands, appends the replies and sends them, with one write for each connection. If a reply must be durable,
+//! the replies of the wake-up are held until one sync is done that serves them all. The worker serves others meanwhile.
 
 use crate::clients::Client;
 use crate::connection::Connection;
@@ -11,9 +11,10 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Costs;
 use crate::stream::Stream;
+use holm::PendingSync;
 use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,6 +29,13 @@ const SCRATCH: usize = 64 << 10;
 /// How long a worker that stops waits for clients to take their replies.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// A sync, and the connections whose replies wait for it.
+struct Held {
+    number: u64,
+    sync: PendingSync,
+    connections: Vec<u64>,
+}
+
 pub(crate) struct Worker {
     number: usize,
     shared: Arc<Shared>,
@@ -37,6 +45,10 @@ pub(crate) struct Worker {
     ready: Vec<u64>,
     /// Connections with something to send, or to end: each is marked as touched.
     touched: Vec<u64>,
+    /// Syncs that replies wait for, in the order in which they were begun.
+    held: VecDeque<Held>,
+    /// The number of the last of them.
+    last_held: u64,
     /// When waits end.
     deadlines: BTreeSet<(Instant, u64)>,
     scratch: Vec<u8>,
@@ -52,6 +64,8 @@ impl Worker {
             connections: HashMap::new(),
             ready: Vec::new(),
             touched: Vec::new(),
+            held: VecDeque::new(),
+            last_held: 0,
             deadlines: BTreeSet::new(),
             scratch: vec![0; SCRATCH],
             costs: Costs::new(),
@@ -69,10 +83,11 @@ impl Worker {
                     self.note_event(event);
                 }
             }
+            self.release();
             self.read_mail();
             self.end_waits();
             self.serve_ready();
-            self.sync_if_needed();
+            self.hold_if_needed();
             self.send();
             if self.shared.is_stopping() {
                 let until = *until.get_or_insert_with(|| Instant::now() + FAREWELL);
@@ -141,10 +156,11 @@ impl Worker {
 
     fn with(&mut self, id: u64, act: impl FnOnce(&mut Connection)) {
         if let Some(connection) = self.connections.get_mut(&id) {
-            act(connection);
             if !std::mem::replace(&mut connection.is_touched, true) {
+                connection.begin_replies();
                 self.touched.push(id);
             }
+            act(connection);
         }
     }
 
@@ -190,6 +206,7 @@ impl Worker {
     /// Serves each connection that has something to do, once.
     fn serve_ready(&mut self) {
         for id in std::mem::take(&mut self.ready) {
+            self.with(id, |_| {});
             let Some(connection) = self.connections.get_mut(&id) else { continue };
             connection.is_queued = false;
             if connection.is_ready() {
@@ -198,17 +215,15 @@ impl Worker {
             if let Some(deadline) = connection.session.blocked.as_ref().and_then(|blocked| blocked.deadline) {
                 self.deadlines.insert((deadline, id));
             }
-            let is_ready = connection.is_ready();
-            self.with(id, |_| {});
-            if is_ready {
+            if connection.is_ready() {
                 self.make_ready(id);
             }
         }
         self.shared.statistics.add_costs(&mut self.costs);
     }
 
-    /// Makes durable what replies of this wake-up promise, once for all connections.
-    fn sync_if_needed(&mut self) {
+    /// Holds the replies of this wake-up until a sync is done, if one of them promises it.
+    fn hold_if_needed(&mut self) {
         let mut wanted = false;
         for id in &self.touched {
             if let Some(connection) = self.connections.get_mut(id) {
@@ -219,14 +234,50 @@ impl Worker {
             return;
         }
         self.shared.statistics.syncs.fetch_add(1, Ordering::Relaxed);
-        if let Err(error) = self.shared.sync(self.number) {
-            tracing::error!(%error, "a sync has failed: clients are disconnected without their replies");
-            let text = format!("MISCONF the sync has failed, and what was written may be lost: {error}");
-            for id in &self.touched {
-                if let Some(connection) = self.connections.get_mut(id) {
-                    connection.fail(&text);
+        self.last_held += 1;
+        let number = self.last_held;
+        for id in &self.touched {
+            if let Some(connection) = self.connections.get_mut(id) {
+                connection.hold(number);
+            }
+        }
+        let connections = self.touched.clone();
+        // Before the sync begins, so that its end does not go unnoticed.
+        self.shared.mailboxes[self.number].awaits_sync.store(true, Ordering::SeqCst);
+        match self.shared.begin_sync() {
+            Ok(sync) => self.held.push_back(Held { number, sync, connections }),
+            Err(error) => self.fail(&connections, &error),
+        }
+        self.release();
+    }
+
+    /// Lets replies go whose syncs are done.
+    fn release(&mut self) {
+        while let Some(Held { sync, .. }) = self.held.front() {
+            let done = match sync.is_done() {
+                Ok(false) => return,
+                done => done,
+            };
+            let Some(Held { number, connections, .. }) = self.held.pop_front() else { return };
+            match done {
+                Err(ref error) => self.fail(&connections, error),
+                Ok(_) => connections.into_iter().for_each(|id| self.with(id, |connection| connection.release(number))),
+            }
+            if self.held.is_empty() {
+                self.shared.mailboxes[self.number].awaits_sync.store(false, Ordering::SeqCst);
+                if done.is_ok() {
+                    self.shared.note_synced(self.number);
                 }
             }
+        }
+    }
+
+    /// Ends connections whose replies promise what could not be kept.
+    fn fail(&mut self, connections: &[u64], error: &holm::Error) {
+        tracing::error!(%error, "a sync has failed: clients are disconnected without their replies");
+        let text = format!("MISCONF the sync has failed, and what was written may be lost: {error}");
+        for id in connections {
+            self.with(*id, |connection| connection.fail(&text));
         }
     }
 

@@ -119,3 +119,29 @@ fn one_connection_can_ask_for_more() {
     ]);
     assert_eq!(syncs(&mut client), "1");
 }
+
+#[test]
+fn a_held_reply_is_behind_its_own_epoch_and_in_its_place() {
+    // A reply that was sent before its sync was done, or that overtook an earlier one.
+    let served = Served::new(&["--acknowledge", "synced", "--workers", "2"]);
+    let epoch = |client: &mut Client, at: usize| -> u64 {
+        client.ask("holm.epoch").trim_matches(['[', ']']).split(' ').nth(at).unwrap().parse().unwrap()
+    };
+    let threads: Vec<_> = (0..4)
+        .map(|name| {
+            let mut client = served.client();
+            std::thread::spawn(move || {
+                for round in 0..50 {
+                    let before = epoch(&mut client, 1);
+                    assert_eq!(client.ask(&format!("set {name} {round}")), "OK");
+                    assert!(epoch(&mut client, 3) >= before, "the reply came before the epoch was durable");
+                    (0..20).for_each(|_| client.send(&format!("incr sum{name}")));
+                    client.send(&format!("get {name}"));
+                    (1..=20).for_each(|step| assert_eq!(client.receive(), (20 * round + step).to_string()));
+                    assert_eq!(client.receive(), round.to_string());
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
