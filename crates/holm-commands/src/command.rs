@@ -47,6 +47,8 @@ pub enum Keys {
     Counted(u8),
     /// As `Counted`, and one more key at the first index.
     TargetAndCounted(u8),
+    /// The first word after the name, and the one behind the last option STORE or STOREDIST.
+    OneAndStore,
 }
 
 /// The first word after the name is the key.
@@ -113,6 +115,11 @@ impl<F> Command<F> {
             }
             Keys::Counted(at) => counted(at),
             Keys::TargetAndCounted(at) => [vec![arguments.at(1)], counted(at)].concat(),
+            Keys::OneAndStore => {
+                let is_option = |at: &usize| arguments.is(*at, "store") || arguments.is(*at, "storedist");
+                let target = (2..arguments.len().saturating_sub(1)).rfind(is_option).map(|at| arguments.at(at + 1));
+                std::iter::once(arguments.at(1)).chain(target).collect()
+            }
         }
     }
 }

@@ -140,6 +140,11 @@ impl Databases {
         Ok(())
     }
 
+    /// Returns which databases have changed places: the number that each had when the database was made.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
     fn next_version(&self) -> u64 {
         self.versions.fetch_add(1, Ordering::Relaxed) + 1
     }

@@ -18,6 +18,7 @@ const BUT_LAST: Keys = Keys::Span(1, -2, 1);
 const COUNTED: Keys = Keys::Counted(1);
 const COUNTED_LATER: Keys = Keys::Counted(2);
 const TARGET: Keys = Keys::TargetAndCounted(2);
+const STORES: Keys = Keys::OneAndStore;
 
 #[rustfmt::skip]
 const STRINGS: &[Command<Function>] = &[
@@ -72,9 +73,9 @@ const PLACES: &[Command<Function>] = &[
     of("geodist", -4, READ, ONE, geo::geodist, "Returns the distance between two members"),
     of("geosearch", -7, READ, ONE, geo_search::geosearch, "Returns the members within a circle or a box"),
     of("geosearchstore", -8, WRITE, TWO, geo_search::geosearchstore, "Stores the members within a circle or a box"),
-    of("georadius", -6, WRITE, ONE, geo_search::georadius, "The older form of GEOSEARCH and GEOSEARCHSTORE"),
+    of("georadius", -6, WRITE, STORES, geo_search::georadius, "The older form of GEOSEARCH and GEOSEARCHSTORE"),
     of("georadius_ro", -6, READ, ONE, geo_search::georadius_ro, "The older form of GEOSEARCH"),
-    of("georadiusbymember", -5, WRITE, ONE, geo_search::georadiusbymember, "GEORADIUS around a member"),
+    of("georadiusbymember", -5, WRITE, STORES, geo_search::georadiusbymember, "GEORADIUS around a member"),
     of("georadiusbymember_ro", -5, READ, ONE, geo_search::georadiusbymember_ro, "GEORADIUS_RO around a member"),
 ];
 
@@ -95,7 +96,7 @@ const KEYS: &[Command<Function>] = &[
     of("dbsize", 1, POINT, NONE, keys::dbsize, "Counts the keys of a database"),
     of("object", -2, NEAR, Keys::Span(2, 2, 1), keys::object, "ENCODING, REFCOUNT, IDLETIME, FREQ, HELP"),
     of("memory", -2, READ, Keys::Span(2, 2, 1), keys::memory, "USAGE: the bytes that a key takes at rest"),
-    of("sort", -2, WRITE, ONE, sort::sort, "Sorts elements: BY, LIMIT, GET, ASC, DESC, ALPHA, STORE"),
+    of("sort", -2, WRITE, STORES, sort::sort, "Sorts elements: BY, LIMIT, GET, ASC, DESC, ALPHA, STORE"),
     of("sort_ro", -2, READ, ONE, sort::sort_ro, "Sorts elements, as SORT without STORE"),
     of("dump", 2, READ, ONE, portable::dump, "Returns a key as bytes that RESTORE reads"),
     of("restore", -4, WRITE, ONE, portable::restore, "Makes a key of the bytes of DUMP: REPLACE, ABSTTL"),

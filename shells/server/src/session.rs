@@ -50,6 +50,8 @@ pub(crate) struct Watched {
     pub(crate) transaction: Transaction,
     /// Each key, and whether it was present.
     pub(crate) keys: Vec<(Signal, bool)>,
+    /// The order of the databases: one that changes places with another has other keys.
+    pub(crate) order: Vec<u32>,
 }
 
 /// A command that waits for elements.

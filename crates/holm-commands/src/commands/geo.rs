@@ -41,7 +41,8 @@ pub(crate) fn geoadd<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) ->
         at += 1;
     }
     let words = arguments.len() - at;
-    if words == 0 || words % 3 != 0 {
+    let has = |option: &str| (2..at).any(|at| arguments.is(at, option));
+    if words == 0 || words % 3 != 0 || has("nx") && has("xx") {
         return Err(SYNTAX);
     }
     let mut scored = Vec::new();

@@ -31,6 +31,7 @@ fn places_are_found_within_circles_and_boxes() {
     script(&[
         ("geoadd sicily 13.361389 38.115556 Palermo 15.087269 37.502669 Catania", ":2"),
         ("geoadd sicily nx 0 0 Palermo", ":0"),
+        ("geoadd sicily nx xx 0 0 Palermo", "-ERR syntax error"),
         ("geoadd sicily 200 0 nowhere", "-ERR invalid longitude,latitude pair 200.000000,0.000000"),
         ("geodist sicily Palermo Catania", "$11 166274.1516"),
         ("geodist sicily Palermo Catania km", "$8 166.2742"),

@@ -20,10 +20,10 @@ fn describe(command: &Command<()>) -> Reply {
     let flags = FLAG_NAMES.iter().filter(|(flag, _)| command.flags & flag != 0);
     let (first, last, step) = match command.keys {
         Keys::Span(first, last, step) => (first, last, step),
-        Keys::TargetAndCounted(_) => (1, 1, 1),
+        Keys::TargetAndCounted(_) | Keys::OneAndStore => (1, 1, 1),
         Keys::None | Keys::Counted(_) => (0, 0, 0),
     };
-    let movable = matches!(command.keys, Keys::Counted(_) | Keys::TargetAndCounted(_)).then_some("movablekeys");
+    let movable = (!matches!(command.keys, Keys::None | Keys::Span(..))).then_some("movablekeys");
     let flags = flags.map(|(_, name)| *name).chain(movable);
     Reply::Array(vec![
         Reply::fixed(command.name),

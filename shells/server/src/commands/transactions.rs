@@ -28,7 +28,11 @@ pub(super) fn watch(session: &mut Session, shared: &Shared, arguments: &Argument
     let at = session.at(shared);
     let databases = shared.databases();
     let mut watched = session.watched.take();
-    let watching = watched.get_or_insert_with(|| Watched { transaction: databases.begin(), keys: Vec::new() });
+    let watching = watched.get_or_insert_with(|| Watched {
+        transaction: databases.begin(),
+        keys: Vec::new(),
+        order: databases.order().to_vec(),
+    });
     for key in arguments.from(1) {
         // A conflict shows at EXEC.
         let is_present = match databases.watch(&watching.transaction, at, key) {
@@ -85,12 +89,16 @@ pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) ->
         if session.snapshot.is_some() {
             return Err(Refusal::text("READONLY the connection reads at a snapshot: end it before EXEC"));
         }
+        let order = databases.order();
         match watched {
             None => Some(databases.transact(at, |context| run_queue(context, &queue))?),
             Some(watched) => databases.commit(watched.transaction, at, |context| {
                 for ((database, key), was_present) in &watched.keys {
-                    // A key that has expired since has changed, although nobody wrote to it.
-                    if *was_present && !context.is_present(*database, key)? {
+                    // A key that has expired since has changed, although nobody wrote to it. In a database that has
+                    // changed places since, a key is another one.
+                    let is_present = context.is_present(*database, key)?;
+                    let has_moved = watched.order.get(*database as usize) != order.get(*database as usize);
+                    if *was_present && !is_present || has_moved && is_present {
                         return Err(Refusal::Store(holm::Error::Conflict));
                     }
                 }

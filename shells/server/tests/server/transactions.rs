@@ -117,3 +117,26 @@ fn messages_reach_subscribers_of_other_workers() {
     assert_eq!(one.ask("punsubscribe"), "[punsubscribe n* 0]");
     assert_eq!(one.ask("get a"), "nil");
 }
+
+#[test]
+fn a_watched_key_of_a_database_that_changes_places_is_another_one() {
+    // The watched key was looked for where it had been, so that EXEC did not notice the other one.
+    let served = Served::new(&[]);
+    let (mut one, mut other) = (served.client(), served.client());
+    other.script(&[
+        ("select 1", "OK"),
+        ("set only 1", "OK"),
+        ("set both 1", "OK"),
+        ("select 0", "OK"),
+        ("set both 2", "OK"),
+    ]);
+    for key in ["only", "both"] {
+        one.script(&[(&format!("watch {key}"), "OK"), ("multi", "OK"), ("ping", "QUEUED")]);
+        other.ask("swapdb 0 1");
+        assert_eq!(one.ask("exec"), "nil");
+        other.ask("swapdb 0 1");
+    }
+    one.script(&[("watch neither", "OK"), ("multi", "OK"), ("ping", "QUEUED")]);
+    other.ask("swapdb 0 1");
+    assert_eq!(one.ask("exec"), "[PONG]");
+}
