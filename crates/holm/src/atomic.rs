@@ -25,6 +25,17 @@ pub struct CompareAndSwapError {
     pub current: Option<Slice>,
 }
 
+/// What becomes of a key: [`Keyspace::update`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// It stays as it is.
+    Keep,
+    /// It has this value, and expires when it did.
+    Put(Vec<u8>),
+    /// It is absent.
+    Remove,
+}
+
 impl fmt::Display for CompareAndSwapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.current {
@@ -177,6 +188,41 @@ impl Keyspace {
             let after = update(current.map(|value| &**value)).map(Slice::from);
             Ok((after.clone().map_or(Decision::Remove, Decision::Put), after))
         })
+    }
+
+    /// Reads the value of a key, lets the closure decide what becomes of it, and returns what the closure has found out.
+    /// The key is read and changed at one instant: the closure is called again if the key has another value by then.
+    /// It runs without a lock.
+    ///
+    /// # Errors
+    /// As [`Keyspace::insert`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use holm::Update;
+    /// let reefs = db.keyspace("reefs")?;
+    /// let append = |old: Option<&holm::Slice>| {
+    ///     let new = [old.map_or(&b""[..], |old| old), b"x"].concat();
+    ///     let length = new.len();
+    ///     if length > 2 { (Update::Keep, None) } else { (Update::Put(new), Some(length)) }
+    /// };
+    /// assert_eq!(reefs.update("north", append)?, Some(1));
+    /// assert_eq!(reefs.update("north", append)?, Some(2));
+    /// assert_eq!(reefs.update("north", append)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn update<T>(&self, key: impl AsRef<[u8]>, mut decide: impl FnMut(Option<&Slice>) -> (Update, T)) -> Result<T> {
+        let (_, answer) = self.store().update(self.tree(), key.as_ref(), |current, _| {
+            let (update, answer) = decide(current);
+            let decision = match update {
+                Update::Keep => Decision::Keep,
+                Update::Put(value) => Decision::Put(value),
+                Update::Remove => Decision::Remove,
+            };
+            Ok((decision, answer))
+        })?;
+        Ok(answer)
     }
 
     /// Stores a value and returns the one before; `None` if the key was absent.

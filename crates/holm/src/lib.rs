@@ -205,7 +205,7 @@ pub mod typed;
 mod update;
 mod wall_clock;
 
-pub use atomic::CompareAndSwapError;
+pub use atomic::{CompareAndSwapError, Update};
 pub use backup::{BackupInfo, verify_backup};
 pub use batch::Batch;
 pub use check::Report;
