@@ -1,8 +1,10 @@
 //! What a command runs in: a store, a time, and the database that the client has selected.
 
 use crate::cursors::Cursors;
-use crate::store::Store;
+use crate::refusal::{Outcome, Refusal};
+use crate::store::{Area, Range, Store, Visitor};
 use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
 
 /// Milliseconds since 1970.
 pub type Millis = u64;
@@ -25,6 +27,8 @@ pub struct Context<'s> {
     /// The name of the running command, for error texts.
     pub command: Cell<&'static str>,
     random: Cell<u64>,
+    /// How many pairs the command may visit yet.
+    budget: Cell<u64>,
     signals: RefCell<Vec<Signal>>,
 }
 
@@ -39,6 +43,7 @@ impl<'s> Context<'s> {
             cursors,
             command: Cell::new(""),
             random: Cell::new(seed),
+            budget: Cell::new(u64::MAX),
             signals: RefCell::default(),
         }
     }
@@ -57,6 +62,28 @@ impl<'s> Context<'s> {
         let mut mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((u128::from(mixed ^ mixed >> 31) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// Sets how many pairs the command may visit.
+    pub(crate) fn limit(&self, budget: u64) {
+        self.budget.set(budget);
+    }
+
+    /// Visits the pairs of a range, as [`Store::scan`].
+    ///
+    /// # Errors
+    /// As [`Store::scan`]; [`Refusal::TooLong`] if the command has visited more pairs than it may.
+    pub(crate) fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
+        let mut left = self.budget.get();
+        self.store.scan(database, area, range, &mut |key, value| {
+            if left == 0 {
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            visit(key, value)
+        })?;
+        self.budget.set(left);
+        if left == 0 { Err(Refusal::TooLong) } else { Ok(()) }
     }
 
     /// Notes that a key has elements that somebody may wait for.

@@ -26,7 +26,7 @@ pub struct At<'c> {
 }
 
 impl<'c> At<'c> {
-    fn context(self, store: &'c dyn crate::store::Store, databases: &Databases) -> Context<'c> {
+    pub(crate) fn context(self, store: &'c dyn crate::store::Store, databases: &Databases) -> Context<'c> {
         let mut context = Context::new(store, self.cursors, self.now, self.seed).select(self.database);
         context.databases = databases.count();
         context
@@ -53,16 +53,40 @@ impl Databases {
         arguments: &Arguments<'_>,
         at: At<'_>,
     ) -> Outcome<(Reply, Vec<Signal>)> {
+        self.execute_within(command, arguments, at, u64::MAX)
+    }
+
+    /// As [`Databases::execute`], unless the command only reads and visits more pairs than the budget allows.
+    ///
+    /// # Errors
+    /// As the command; [`Refusal::TooLong`] if the budget does not suffice. Nothing has changed then.
+    pub fn execute_within(
+        &self,
+        command: &Command<Function>,
+        arguments: &Arguments<'_>,
+        at: At<'_>,
+        budget: u64,
+    ) -> Outcome<(Reply, Vec<Signal>)> {
         if command.flags & WRITE != 0 {
+            if let Some(done) = self.update_one(command, arguments, at)? {
+                return Ok(done);
+            }
             return self.transact(at, |context| run(context, command, arguments));
         }
         if command.flags & DIRECT != 0 {
             let store = Direct(self);
-            return Ok((run(&at.context(&store, self), command, arguments)?, Vec::new()));
+            let context = at.context(&store, self);
+            context.limit(budget);
+            return Ok((run(&context, command, arguments)?, Vec::new()));
+        }
+        if let Some(reply) = self.read_one(command, arguments, at, budget)? {
+            return Ok((reply, Vec::new()));
         }
         self.db.read(|transaction| {
             let store = AtOneInstant { databases: self, transaction };
-            Ok((run(&at.context(&store, self), command, arguments)?, Vec::new()))
+            let context = at.context(&store, self);
+            context.limit(budget);
+            Ok((run(&context, command, arguments)?, Vec::new()))
         })
     }
 
@@ -137,7 +161,24 @@ impl Databases {
         arguments: &Arguments<'_>,
         at: At<'_>,
     ) -> Outcome<Reply> {
+        self.read_within(snapshot, command, arguments, at, u64::MAX)
+    }
+
+    /// As [`Databases::read_at`], unless the command visits more pairs than the budget allows.
+    ///
+    /// # Errors
+    /// As [`Databases::read_at`]; [`Refusal::TooLong`] if the budget does not suffice.
+    pub fn read_within(
+        &self,
+        snapshot: &Snapshot,
+        command: &Command<Function>,
+        arguments: &Arguments<'_>,
+        at: At<'_>,
+        budget: u64,
+    ) -> Outcome<Reply> {
         let store = AtSnapshot { databases: self, snapshot };
-        run(&at.context(&store, self), command, arguments)
+        let context = at.context(&store, self);
+        context.limit(budget);
+        run(&context, command, arguments)
     }
 }

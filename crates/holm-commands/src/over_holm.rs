@@ -181,7 +181,7 @@ where
 }
 
 /// Walks over pairs that an iterator lends.
-fn walk_lent(mut pairs: holm::Iter, reverse: bool, visit: &mut Visitor<'_>) -> Outcome<()> {
+pub(crate) fn walk_lent(mut pairs: holm::Iter, reverse: bool, visit: &mut Visitor<'_>) -> Outcome<()> {
     while let Some(pair) = if reverse { pairs.next_back_ref() } else { pairs.next_ref() } {
         let (key, value) = pair?;
         if visit(key, value) == ControlFlow::Break(()) {

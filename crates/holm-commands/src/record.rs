@@ -100,6 +100,11 @@ pub(crate) fn glance(bytes: &[u8]) -> Option<(Kind, Option<Millis>)> {
     header(bytes).map(|(kind, _, expiry, _)| (kind, expiry))
 }
 
+/// Returns whether a record is that of a collection whose members are rows.
+pub(crate) fn is_in_rows(bytes: &[u8]) -> bool {
+    bytes.get(1).is_some_and(|flags| flags & IN_ROWS != 0)
+}
+
 /// What a key is to have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewRecord<'a> {

@@ -12,6 +12,8 @@ pub enum Refusal {
     Text(Cow<'static, str>),
     /// The store failed. A conflict begins the command anew.
     Store(holm::Error),
+    /// The command visits more than it may here.
+    TooLong,
 }
 
 impl Refusal {
@@ -30,6 +32,7 @@ impl Refusal {
         use holm::Error;
         match self {
             Refusal::Text(text) => text,
+            Refusal::TooLong => "ERR the command visits too much".into(),
             Refusal::Store(Error::NoSpace { .. }) => "OOM command not allowed: the disk is full".into(),
             Refusal::Store(Error::Capacity { .. }) => "OOM command not allowed: the database is at its capacity".into(),
             Refusal::Store(error @ (Error::Poisoned { .. } | Error::Closed { .. })) => {

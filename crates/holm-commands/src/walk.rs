@@ -20,7 +20,7 @@ impl Context<'_> {
     /// Visits the keys of the selected database that have not expired, with their records.
     pub(crate) fn visit_keys(&self, (low, high): Bounds<'_>, reverse: bool, visit: &mut KeyVisitor<'_>) -> Outcome<()> {
         let range = Range { low, high, reverse };
-        self.store.scan(self.database.get(), Area::Keys, range, &mut |key, value| match glance(value) {
+        self.scan(self.database.get(), Area::Keys, range, &mut |key, value| match glance(value) {
             Some((kind, expiry)) if expiry.is_none_or(|expiry| expiry > self.now) => visit(key, kind, value),
             _ => ControlFlow::Continue(()),
         })
@@ -48,7 +48,7 @@ impl Context<'_> {
             Bound::Unbounded => end.map_or(Bound::Unbounded, Bound::Excluded),
         };
         let range = Range { low: as_slice(&low), high: as_slice(&high), reverse };
-        self.store.scan(self.database.get(), Area::Rows, range, &mut |key, value| visit(&key[rows::PREFIX..], value))
+        self.scan(self.database.get(), Area::Rows, range, &mut |key, value| visit(&key[rows::PREFIX..], value))
     }
 
     /// Collects all rows whose keys begin with a prefix.
@@ -57,7 +57,7 @@ impl Context<'_> {
         let high = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let mut found = Vec::new();
         let range = Range { low: Bound::Included(prefix), high, reverse: false };
-        self.store.scan(database, Area::Rows, range, &mut |key, value| {
+        self.scan(database, Area::Rows, range, &mut |key, value| {
             found.push((key.to_vec(), value.to_vec()));
             ControlFlow::Continue(())
         })?;

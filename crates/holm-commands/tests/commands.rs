@@ -4,6 +4,8 @@
 mod families;
 #[path = "commands/model.rs"]
 mod model;
+#[path = "commands/races.rs"]
+mod races;
 #[path = "commands/requests.rs"]
 mod requests;
 #[path = "commands/store.rs"]

@@ -1,0 +1,222 @@
+//! Commands that need a single key: they run without a transaction where its record suffices.
+//!
+//! A command that writes runs within an atomic update of the key's record. One that only reads looks at the record, and
+//! at the rows of a large collection beside it. Each change of such a collection also changes its record, so if the
+//! record is the same afterwards, the rows belong together. A command that turns out to need more is begun anew in a
+//! transaction.
+
+use crate::arguments::Arguments;
+use crate::command::{BLOCKING, Command, ONE};
+use crate::context::Signal;
+use crate::execute::{At, Function, run};
+use crate::over_holm::{Databases, Space, walk_lent};
+use crate::record::is_in_rows;
+use crate::refusal::{Outcome, Refusal};
+use crate::reply::Reply;
+use crate::store::{Area, Range, Store, Visitor};
+use holm::{Slice, Update};
+use std::cell::{Cell, RefCell};
+
+/// How often a collection that changes meanwhile is read again before a transaction reads it.
+const ATTEMPTS: usize = 3;
+
+/// Ends a command that needs more than the key. No client sees it.
+const BEYOND: Refusal = Refusal::Store(holm::Error::Conflict);
+
+/// The record of one key, and what becomes of it.
+struct OneRecord<'k> {
+    database: u32,
+    key: &'k [u8],
+    old: Option<Slice>,
+    new: RefCell<Option<Update>>,
+    /// The command needs more than the record.
+    needs_more: Cell<bool>,
+}
+
+impl OneRecord<'_> {
+    fn check(&self, database: u32, area: Area, key: &[u8]) -> Outcome<()> {
+        if area == Area::Keys && database == self.database && key == self.key { Ok(()) } else { self.give_up() }
+    }
+
+    fn give_up<T>(&self) -> Outcome<T> {
+        self.needs_more.set(true);
+        Err(BEYOND)
+    }
+}
+
+impl Store for OneRecord<'_> {
+    fn get(&self, database: u32, area: Area, key: &[u8]) -> Outcome<Option<Slice>> {
+        self.check(database, area, key)?;
+        Ok(match &*self.new.borrow() {
+            None | Some(Update::Keep) => self.old.clone(),
+            Some(Update::Put(value)) => Some(Slice::from(&value[..])),
+            Some(Update::Remove) => None,
+        })
+    }
+
+    fn insert(&self, database: u32, area: Area, key: &[u8], value: &[u8]) -> Outcome<()> {
+        self.check(database, area, key)?;
+        *self.new.borrow_mut() = Some(Update::Put(value.to_vec()));
+        Ok(())
+    }
+
+    fn remove(&self, database: u32, area: Area, key: &[u8]) -> Outcome<()> {
+        self.check(database, area, key)?;
+        *self.new.borrow_mut() = Some(Update::Remove);
+        Ok(())
+    }
+
+    fn scan(&self, _: u32, _: Area, _: Range<'_>, _: &mut Visitor<'_>) -> Outcome<()> {
+        self.give_up()
+    }
+
+    fn len(&self, _: u32) -> Outcome<u64> {
+        self.give_up()
+    }
+
+    fn next_version(&self) -> u64 {
+        // Only what becomes rows has a version, and rows are beyond a record.
+        self.needs_more.set(true);
+        0
+    }
+}
+
+/// Reads of one key and of its rows, each at an instant of its own.
+struct OneCollection<'k> {
+    space: &'k Space,
+    database: u32,
+    key: &'k [u8],
+    record: RefCell<Option<Option<Slice>>>,
+    /// Rows were read, which belong together only if the record stays as it is.
+    has_rows: Cell<bool>,
+    needs_more: Cell<bool>,
+}
+
+impl OneCollection<'_> {
+    fn give_up<T>(&self) -> Outcome<T> {
+        self.needs_more.set(true);
+        Err(BEYOND)
+    }
+}
+
+impl Store for OneCollection<'_> {
+    fn get(&self, database: u32, area: Area, key: &[u8]) -> Outcome<Option<Slice>> {
+        if database != self.database || area == Area::Keys && key != self.key {
+            return self.give_up();
+        }
+        if area == Area::Rows {
+            self.has_rows.set(true);
+            return Ok(self.space.rows.get(key)?);
+        }
+        if let Some(record) = &*self.record.borrow() {
+            return Ok(record.clone());
+        }
+        let record = self.space.keys.get(key)?;
+        *self.record.borrow_mut() = Some(record.clone());
+        Ok(record)
+    }
+
+    fn insert(&self, _: u32, _: Area, _: &[u8], _: &[u8]) -> Outcome<()> {
+        self.give_up()
+    }
+
+    fn remove(&self, _: u32, _: Area, _: &[u8]) -> Outcome<()> {
+        self.give_up()
+    }
+
+    fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
+        if database != self.database || area == Area::Keys {
+            return self.give_up();
+        }
+        self.has_rows.set(true);
+        walk_lent(self.space.rows.range::<&[u8]>((range.low, range.high)), range.reverse, visit)
+    }
+
+    fn len(&self, _: u32) -> Outcome<u64> {
+        self.give_up()
+    }
+
+    fn next_version(&self) -> u64 {
+        0
+    }
+}
+
+/// Returns the key of a command that has only one.
+fn only_key<'a>(command: &Command<Function>, arguments: &Arguments<'a>) -> Option<&'a [u8]> {
+    let has_one = command.keys == ONE && command.flags & BLOCKING == 0;
+    arguments.get(1).filter(|key| has_one && key.len() <= crate::entry::MAX_NAME)
+}
+
+impl Databases {
+    /// Runs a command that writes a single record; `None` if it needs more than that.
+    pub(crate) fn update_one(
+        &self,
+        command: &Command<Function>,
+        arguments: &Arguments<'_>,
+        at: At<'_>,
+    ) -> Outcome<Option<(Reply, Vec<Signal>)>> {
+        let Some(key) = only_key(command, arguments) else { return Ok(None) };
+        let space = self.space(at.database)?;
+        space.keys.update(key, |old| {
+            if old.is_some_and(|old| is_in_rows(old)) {
+                return (Update::Keep, Ok(None));
+            }
+            let store = OneRecord {
+                database: at.database,
+                key,
+                old: old.cloned(),
+                new: RefCell::default(),
+                needs_more: Cell::new(false),
+            };
+            let (answer, signals) = {
+                let context = at.context(&store, self);
+                let answer = run(&context, command, arguments);
+                (answer, context.into_signals())
+            };
+            if store.needs_more.get() {
+                return (Update::Keep, Ok(None));
+            }
+            match answer {
+                Ok(reply) => (store.new.into_inner().unwrap_or(Update::Keep), Ok(Some((reply, signals)))),
+                Err(refusal) => (Update::Keep, Err(refusal)),
+            }
+        })?
+    }
+
+    /// Runs a command that reads a single key; `None` if it needs more than that, or if the key never stays the same.
+    pub(crate) fn read_one(
+        &self,
+        command: &Command<Function>,
+        arguments: &Arguments<'_>,
+        at: At<'_>,
+        budget: u64,
+    ) -> Outcome<Option<Reply>> {
+        let Some(key) = only_key(command, arguments) else { return Ok(None) };
+        let Some(space) = self.existing(at.database)? else { return Ok(None) };
+        for _ in 0..ATTEMPTS {
+            let store = OneCollection {
+                space,
+                database: at.database,
+                key,
+                record: RefCell::default(),
+                has_rows: Cell::new(false),
+                needs_more: Cell::new(false),
+            };
+            let answer = {
+                let context = at.context(&store, self);
+                context.limit(budget);
+                run(&context, command, arguments)
+            };
+            if store.needs_more.get() {
+                return Ok(None);
+            }
+            let is_one_instant = !store.has_rows.get() || store.record.into_inner() == Some(space.keys.get(key)?);
+            match answer {
+                Err(Refusal::TooLong) => return Err(Refusal::TooLong),
+                answer if is_one_instant => return answer.map(Some),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+}
