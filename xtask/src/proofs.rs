@@ -55,8 +55,8 @@ pub(crate) struct Damage {
 /// The target and the duration of fuzzing.
 #[derive(clap::Args)]
 pub(crate) struct Fuzz {
-    /// What the bytes are: operations on a map or on a database, or damage to files.
-    #[arg(value_parser = ["map", "files", "store"])]
+    /// What the bytes are: operations on a map or on a database, damage to files, or requests to the server.
+    #[arg(value_parser = ["map", "files", "store", "requests"])]
     what: String,
     /// How many seconds to search for bytes that take new branches.
     #[arg(long, default_value_t = 60)]
@@ -163,7 +163,11 @@ pub(crate) fn fuzz(settings: &Fuzz) -> Result<()> {
     // no runtime that receives the reports of branches.
     let host = host()?;
     let cargo_words = ["run", "--profile", "fuzz", "--target", &host, "--package", "holm-fuzz", "--bin", &program];
-    let features: &[&str] = if settings.what == "map" { &["--"] } else { &["--features", "files", "--"] };
+    let features: &[&str] = match &settings.what[..] {
+        "map" => &["--"],
+        "requests" => &["--features", "requests", "--"],
+        _ => &["--features", "files", "--"],
+    };
     let time = format!("-max_total_time={}", settings.seconds);
     let seed = format!("-seed={}", settings.seed);
     let artifacts = format!("-artifact_prefix={target}/failed-{}-", settings.what);

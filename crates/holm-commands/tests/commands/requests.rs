@@ -2,6 +2,8 @@
 
 use holm_commands::{ProtocolError, RequestLimits, RequestParser};
 use proptest::prelude::*;
+use redis_protocol::resp2::decode::decode;
+use redis_protocol::resp2::types::OwnedFrame;
 
 type Commands = Vec<Vec<Vec<u8>>>;
 
@@ -89,6 +91,49 @@ proptest! {
     fn any_bytes_give_the_same_in_any_split(bytes in like_requests(), pieces in pieces()) {
         prop_assert_eq!(parse(&bytes, &pieces), parse(&bytes, &[]));
     }
+
+    #[test]
+    fn another_parser_reads_the_same(commands in any_commands(), cut in any::<prop::sample::Index>()) {
+        let bytes = encode(&commands);
+        let bytes = &bytes[..cut.index(bytes.len() + 1)];
+        let (ours, error) = parse(bytes, &[]);
+        prop_assert_eq!((ours, error), (by_another(bytes), None));
+    }
+
+    #[test]
+    fn another_parser_never_reads_other_words(
+        commands in any_commands(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut bytes = encode(&commands);
+        prop_assume!(!bytes.is_empty());
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        // Each stops where it finds no request any more, and what is one differs a little.
+        for (ours, theirs) in parse(&bytes, &[]).0.iter().zip(by_another(&bytes)) {
+            if bytes.windows(2).all(|pair| pair[1] != b'\n' || pair[0] == b'\r') {
+                prop_assert_eq!(ours, &theirs);
+            }
+        }
+    }
+}
+
+/// Returns the commands that begin some bytes, as the other parser reads them.
+fn by_another(mut bytes: &[u8]) -> Commands {
+    let mut commands = Vec::new();
+    while bytes.starts_with(b"*")
+        && let Ok(Some((OwnedFrame::Array(frames), used))) = decode(bytes)
+    {
+        let word = |frame| if let OwnedFrame::BulkString(word) = frame { Some(word) } else { None };
+        let Some(words) = frames.into_iter().map(word).collect::<Option<Vec<_>>>() else { break };
+        if !words.is_empty() {
+            commands.push(words);
+        }
+        bytes = &bytes[used..];
+    }
+    commands
 }
 
 #[test]
