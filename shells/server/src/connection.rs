@@ -74,7 +74,7 @@ impl Connection {
 
     /// Returns whether commands are to be read or carried out now.
     fn may_proceed(&self) -> bool {
-        !self.session.is_closing && self.session.blocked.is_none() && self.unsent() < ENOUGH_OUTPUT
+        !self.session.is_closing && !self.session.is_waiting() && self.unsent() < ENOUGH_OUTPUT
     }
 
     /// Returns whether there is something to do without a further event.
@@ -187,6 +187,12 @@ impl Connection {
     /// Elements may have come that the connection waits for.
     pub(crate) fn try_again(&mut self, shared: &Shared, key: &Signal) {
         self.session.try_again(shared, key, &mut self.output);
+        self.has_commands = self.start < self.input.len();
+    }
+
+    /// Another thread has carried out the command.
+    pub(crate) fn answer(&mut self, bytes: Vec<u8>) {
+        self.session.answer_long(bytes, &mut self.output);
         self.has_commands = self.start < self.input.len();
     }
 

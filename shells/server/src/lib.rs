@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `settings`, `load` | the command line, the file of options, and a file of pairs to begin with |
 //! | `server` | the thread that accepts connections; start and stop of all threads; the sweep |
+//! | `long` | threads for commands that take long |
 //! | `worker` | a thread with a loop of events over its own connections |
 //! | `connection`, `stream` | a socket with its buffers |
 //! | `session` | what a client has said so far, and how its commands are carried out |
@@ -20,6 +21,7 @@ mod clients;
 mod commands;
 mod connection;
 mod load;
+mod long;
 mod mail;
 mod server;
 mod session;

@@ -43,6 +43,11 @@ pub(crate) enum Mail {
         id: u64,
         with_error: bool,
     },
+    /// The reply to a command that another thread has carried out.
+    Answer {
+        id: u64,
+        bytes: Vec<u8>,
+    },
     /// A connection is to be closed.
     Close {
         id: u64,

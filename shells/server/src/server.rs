@@ -1,6 +1,7 @@
 //! A running server: the thread that accepts connections, the workers, the sweep, and the end of all.
 
 use crate::load;
+use crate::long;
 use crate::mail::{Mail, Mailbox, waker};
 use crate::settings::{Acknowledge, Settings};
 use crate::shared::{Shared, now_millis};
@@ -21,6 +22,9 @@ use std::time::Duration;
 const STOP: Token = Token(0);
 const TCP: Token = Token(1);
 const UNIX: Token = Token(2);
+
+/// How long a connection is silent before the system asks whether the client is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(300);
 
 /// How long the sweep pauses when nothing is due.
 const SWEEP_PAUSE: Duration = Duration::from_millis(100);
@@ -69,6 +73,11 @@ impl Server {
             let thread = std::thread::Builder::new().name(format!("worker-{number}"));
             workers.push(thread.spawn(move || worker.run())?);
         }
+        let mut long = Vec::new();
+        for number in 0..long::THREADS {
+            let (shared, thread) = (shared.clone(), std::thread::Builder::new().name(format!("long-{number}")));
+            long.push(thread.spawn(move || long::run(&shared))?);
+        }
         let (stop_sweep, stopped) = mpsc::channel();
         let sweeping = shared.clone();
         let sweeper = std::thread::Builder::new().name("sweep".into()).spawn(move || sweep(&sweeping, &stopped))?;
@@ -78,6 +87,10 @@ impl Server {
             served.stop();
             for worker in workers {
                 worker.join().map_err(|_| anyhow::anyhow!("a worker has panicked"))??;
+            }
+            served.long.stop();
+            for thread in long {
+                thread.join().map_err(|_| anyhow::anyhow!("a thread of long commands has panicked"))?;
             }
             drop(stop_sweep);
             sweeper.join().map_err(|_| anyhow::anyhow!("the sweep has panicked"))?;
@@ -184,6 +197,9 @@ impl Acceptor {
                 Ok((stream, address)) => {
                     // Replies are sent whole, so nothing is gained by delaying them.
                     let _ = stream.set_nodelay(true);
+                    // A client whose machine is gone says nothing. The probes end its connection.
+                    let probes = socket2::TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE / 4);
+                    let _ = socket2::SockRef::from(&stream).set_tcp_keepalive(&probes);
                     Ok((Stream::Tcp(stream), address.to_string()))
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {

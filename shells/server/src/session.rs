@@ -2,6 +2,7 @@
 
 use crate::clients::Client;
 use crate::commands::OwnFunction;
+use crate::long::{BUDGET, LongCommand};
 use crate::mail::ConnectionPlace;
 use crate::settings::Acknowledge;
 use crate::shared::{Shared, now_millis};
@@ -86,6 +87,8 @@ pub(crate) struct Session {
     pub(crate) channels: BTreeSet<Vec<u8>>,
     pub(crate) patterns: BTreeSet<Vec<u8>>,
     pub(crate) blocked: Option<Blocked>,
+    /// Another thread carries out the command.
+    is_away: bool,
     pub(crate) reply_mode: ReplyMode,
     /// What the client wants beyond the server's setting.
     pub(crate) acknowledge: Option<Acknowledge>,
@@ -118,6 +121,7 @@ impl Session {
             channels: BTreeSet::new(),
             patterns: BTreeSet::new(),
             blocked: None,
+            is_away: false,
             reply_mode: ReplyMode::On,
             acknowledge: None,
             snapshot: None,
@@ -155,28 +159,44 @@ impl Session {
         cost.calls += 1;
         cost.nanos += nanos;
         cost.failed += u64::from(reply.is_error());
-        let slower_than = shared.slower_than.load(Ordering::Relaxed);
-        if slower_than >= 0 && nanos / 1_000 >= slower_than as u64 && self.blocked.is_none() {
-            let name = self.client.details().name.clone();
-            shared.slow_log.add(arguments, nanos / 1_000, &self.client.address, &name);
+        if !self.is_waiting() {
+            shared.note_slow(arguments, nanos, self.place);
         }
         self.answer(&reply, out);
     }
 
+    /// Returns whether the reply to the last command comes later.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.blocked.is_some() || self.is_away
+    }
+
     /// Appends a reply, if the client wants it.
     pub(crate) fn answer(&mut self, reply: &Reply, out: &mut Vec<u8>) {
-        if self.blocked.is_some() {
-            return;
+        if !self.is_waiting() && (self.is_reply_wanted() || is_pushed(reply)) {
+            reply.encode(self.protocol, out);
         }
+    }
+
+    /// Appends the reply to a command that another thread has carried out.
+    pub(crate) fn answer_long(&mut self, bytes: Vec<u8>, out: &mut Vec<u8>) {
+        self.is_away = false;
+        match self.is_reply_wanted() {
+            // Millions of bytes are not copied once more.
+            true if out.is_empty() => *out = bytes,
+            true => out.extend_from_slice(&bytes),
+            false => {}
+        }
+    }
+
+    /// Returns whether the client wants the reply to this command, and goes on to the next one.
+    fn is_reply_wanted(&mut self) -> bool {
         let is_wanted = self.reply_mode == ReplyMode::On;
         self.reply_mode = match self.reply_mode {
             ReplyMode::Skip => ReplyMode::On,
             ReplyMode::SkipNext => ReplyMode::Skip,
             mode => mode,
         };
-        if is_wanted {
-            reply.encode(self.protocol, out);
-        }
+        is_wanted
     }
 
     fn reply_to(&mut self, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
@@ -260,7 +280,10 @@ impl Session {
         command: &'static Command<Function>,
         arguments: &Arguments<'_>,
     ) -> Outcome<Reply> {
-        let reply = self.try_data(shared, command, arguments)?;
+        let reply = match self.try_data(shared, command, arguments) {
+            Err(Refusal::TooLong) => return Ok(self.begin_long(shared, command, arguments)),
+            reply => reply?,
+        };
         let Reply::Wait(millis) = reply else { return Ok(reply) };
         // Of a source and a target, the source is waited for.
         let count = if command.keys == TWO { 1 } else { usize::MAX };
@@ -284,16 +307,28 @@ impl Session {
     fn try_data(&mut self, shared: &Shared, command: &Command<Function>, arguments: &Arguments<'_>) -> Outcome<Reply> {
         let at = self.at(shared);
         if let Some(snapshot) = &self.snapshot {
-            return shared.databases().read_at(snapshot, command, arguments, at);
+            return shared.databases().read_within(snapshot, command, arguments, at, BUDGET);
         }
         if command.flags & WRITE != 0 {
             self.before_write(shared);
         } else if self.acknowledge == Some(Acknowledge::Synced) {
             self.wants_sync = true;
         }
-        let (reply, signals) = shared.databases().execute(command, arguments, at)?;
+        let (reply, signals) = shared.databases().execute_within(command, arguments, at, BUDGET)?;
         shared.waiting.wake(&signals, &shared.mailboxes);
         Ok(reply)
+    }
+
+    /// Lets another thread carry out a command, whose reply comes later.
+    fn begin_long(&mut self, shared: &Shared, command: &'static Command<Function>, arguments: &Arguments<'_>) -> Reply {
+        let At { database, now, seed, .. } = self.at(shared);
+        let (snapshot, arguments) = (self.snapshot.clone(), OwnedArguments::from(*arguments));
+        let (place, protocol) = (self.place, self.protocol);
+        let long = LongCommand { place, command, arguments, database, now, seed, snapshot, protocol };
+        shared.statistics.long_commands.fetch_add(1, Ordering::Relaxed);
+        shared.long.begin(long);
+        self.is_away = true;
+        Reply::Null
     }
 
     /// Tries the command again that waits for elements of a key. Appends its reply if it has one.
@@ -364,6 +399,15 @@ impl Session {
         details.channels = self.channels.len();
         details.patterns = self.patterns.len();
         details.queued = self.queue.as_ref().map(|queue| queue.commands.len());
+    }
+}
+
+/// Returns whether a reply is a message about channels, which a client gets that wants no replies.
+fn is_pushed(reply: &Reply) -> bool {
+    match reply {
+        Reply::Push(_) => true,
+        Reply::Several(replies) => replies.iter().all(is_pushed),
+        _ => false,
     }
 }
 

@@ -2,13 +2,14 @@
 
 use crate::clients::Clients;
 use crate::commands::OWN;
+use crate::long::LongCommands;
 use crate::mail::{ConnectionPlace, Mailbox};
 use crate::settings::{Acknowledge, Settings};
 use crate::slow_log::SlowLog;
 use crate::statistics::Statistics;
 use crate::topics::Topics;
 use crate::waiting::Waiting;
-use holm_commands::{CommandIndex, Cursors, Databases, Function, TABLE};
+use holm_commands::{Arguments, CommandIndex, Cursors, Databases, Function, TABLE};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) topics: Topics,
     pub(crate) statistics: Statistics,
     pub(crate) slow_log: SlowLog,
+    pub(crate) long: LongCommands,
     pub(crate) stopping: AtomicBool,
     /// Whether what has expired is removed.
     pub(crate) sweeps: AtomicBool,
@@ -65,6 +67,7 @@ impl Shared {
             topics: Topics::default(),
             statistics: Statistics::default(),
             slow_log: SlowLog::new(settings.slowlog_max_len),
+            long: LongCommands::default(),
             stopping: AtomicBool::new(false),
             sweeps: AtomicBool::new(true),
             started: Instant::now(),
@@ -117,6 +120,18 @@ impl Shared {
     /// Notes that all is synced that a worker has written.
     pub(crate) fn note_synced(&self, worker: usize) {
         self.unsynced[worker].store(false, Ordering::SeqCst);
+    }
+
+    /// Keeps a command for SLOWLOG if it was slow.
+    pub(crate) fn note_slow(&self, arguments: &Arguments<'_>, nanos: u64, place: ConnectionPlace) {
+        let (slower_than, micros) = (self.slower_than.load(Ordering::Relaxed), nanos / 1_000);
+        if slower_than >= 0
+            && micros >= slower_than as u64
+            && let Some(client) = self.clients.find(place.id)
+        {
+            let name = client.details().name.clone();
+            self.slow_log.add(arguments, micros, &client.address, &name);
+        }
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -26,6 +26,8 @@ pub(crate) struct Statistics {
     pub(crate) errors: AtomicU64,
     pub(crate) expired: AtomicU64,
     pub(crate) syncs: AtomicU64,
+    /// Commands that other threads than workers have carried out.
+    pub(crate) long_commands: AtomicU64,
     costs: Mutex<Costs>,
 }
 
@@ -60,6 +62,7 @@ impl Statistics {
             &self.errors,
             &self.expired,
             &self.syncs,
+            &self.long_commands,
         ];
         counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
     }

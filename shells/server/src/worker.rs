@@ -149,6 +149,10 @@ impl Worker {
                     self.with(id, |connection| connection.give_up(&shared, with_error));
                     self.make_ready(id);
                 }
+                Mail::Answer { id, bytes } => {
+                    self.with(id, |connection| connection.answer(bytes));
+                    self.make_ready(id);
+                }
                 Mail::Close { id } => self.with(id, |connection| connection.is_dead = true),
             }
         }

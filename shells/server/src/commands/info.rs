@@ -64,7 +64,7 @@ fn persistence(shared: &Shared, text: &mut String) -> std::fmt::Result {
 
 fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
     let statistics = &shared.statistics;
-    let counters: [(&str, &AtomicU64); 8] = [
+    let counters: [(&str, &AtomicU64); 9] = [
         ("total_connections_received", &statistics.connections),
         ("rejected_connections", &statistics.rejected_connections),
         ("total_commands_processed", &statistics.commands),
@@ -73,6 +73,7 @@ fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
         ("total_net_output_bytes", &statistics.output_bytes),
         ("expired_keys", &statistics.expired),
         ("syncs", &statistics.syncs),
+        ("long_commands", &statistics.long_commands),
     ];
     for (name, counter) in counters {
         writeln!(text, "{name}:{}\r", counter.load(Ordering::Relaxed))?;

@@ -1,0 +1,85 @@
+//! Commands that take long: threads of their own carry them out, so that workers go on with other connections.
+//!
+//! A command begins on its worker, with a budget of pairs that it may visit. One that only reads and goes beyond the
+//! budget is begun anew here. Its connection waits for it; the reply comes back by mail, as bytes.
+
+use crate::mail::{ConnectionPlace, Mail};
+use crate::shared::Shared;
+use holm::Snapshot;
+use holm_commands::{At, Command, Function, OwnedArguments, Protocol, Reply};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+/// The pairs that a command visits on its worker: some milliseconds.
+pub(crate) const BUDGET: u64 = 10_000;
+
+/// The threads.
+pub(crate) const THREADS: usize = 2;
+
+/// A command that takes long.
+pub(crate) struct LongCommand {
+    pub(crate) place: ConnectionPlace,
+    pub(crate) command: &'static Command<Function>,
+    pub(crate) arguments: OwnedArguments,
+    pub(crate) database: u32,
+    pub(crate) now: u64,
+    pub(crate) seed: u64,
+    /// Where it reads, if not at the present.
+    pub(crate) snapshot: Option<Snapshot>,
+    pub(crate) protocol: Protocol,
+}
+
+/// The commands that wait for a thread. `None` ends one.
+pub(crate) struct LongCommands {
+    sender: Mutex<Sender<Option<LongCommand>>>,
+    receiver: Mutex<Receiver<Option<LongCommand>>>,
+}
+
+impl Default for LongCommands {
+    fn default() -> Self {
+        let (sender, receiver) = mpsc::channel();
+        LongCommands { sender: Mutex::new(sender), receiver: Mutex::new(receiver) }
+    }
+}
+
+impl LongCommands {
+    fn send(&self, command: Option<LongCommand>) {
+        // The receiver lives as long as this.
+        let _ = self.sender.lock().unwrap_or_else(PoisonError::into_inner).send(command);
+    }
+
+    /// Lets a thread carry out a command.
+    pub(crate) fn begin(&self, command: LongCommand) {
+        self.send(Some(command));
+    }
+
+    /// Ends all threads, once they have carried out what waits.
+    pub(crate) fn stop(&self) {
+        (0..THREADS).for_each(|_| self.send(None));
+    }
+
+    fn next(&self) -> Option<LongCommand> {
+        self.receiver.lock().unwrap_or_else(PoisonError::into_inner).recv().ok().flatten()
+    }
+}
+
+/// Carries out long commands until the server stops.
+pub(crate) fn run(shared: &Shared) {
+    while let Some(long) = shared.long.next() {
+        let LongCommand { place, command, arguments, database, now, seed, snapshot, protocol } = long;
+        let started = Instant::now();
+        let at = At { database, now, seed, cursors: &shared.cursors };
+        let arguments = arguments.lend();
+        let answer = match &snapshot {
+            Some(snapshot) => shared.databases().read_at(snapshot, command, &arguments, at),
+            None => shared.databases().execute(command, &arguments, at).map(|(reply, _)| reply),
+        };
+        let reply = answer.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
+        let mut bytes = Vec::new();
+        reply.encode(protocol, &mut bytes);
+        let nanos = started.elapsed().as_nanos() as u64;
+        shared.note_slow(&arguments, nanos, place);
+        shared.mailbox(place).send(Mail::Answer { id: place.id, bytes });
+    }
+}
