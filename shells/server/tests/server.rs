@@ -12,6 +12,8 @@ mod durability;
 mod hostile;
 #[path = "server/pages.rs"]
 mod pages;
+#[path = "server/process.rs"]
+mod process;
 #[path = "server/protocol.rs"]
 mod protocol;
 #[path = "server/transactions.rs"]

@@ -70,6 +70,12 @@ impl Client {
         self.send_bytes(&encode(words));
     }
 
+    /// As [`Client::send`], to a server that may be gone.
+    pub(crate) fn try_send(&mut self, line: &str) -> std::io::Result<()> {
+        let words: Vec<_> = line.split(' ').map(str::as_bytes).collect();
+        self.stream.get_mut().write_all(&encode(&words))
+    }
+
     /// Sends a command and returns its reply.
     #[track_caller]
     pub(crate) fn ask(&mut self, line: &str) -> String {

@@ -267,3 +267,18 @@ fn replies_of_every_kind_are_shown_on_demand() {
     client.ask("hello 3");
     client.script(&[("debug protocol set", "~[0 1 2]"), ("debug protocol map", "{0 f 1 t 2 f}")]);
 }
+
+#[test]
+fn a_client_that_wants_no_replies_gets_its_messages() {
+    // It waited for ever to be subscribed.
+    let served = Served::new(&[]);
+    let (mut client, mut other) = (served.client(), served.client());
+    client.send("client reply off");
+    client.send("get a");
+    client.send("subscribe news");
+    assert_eq!(client.receive(), "[subscribe news 1]");
+    assert_eq!(other.ask("publish news x"), "1");
+    assert_eq!(client.receive(), "[message news x]");
+    client.send("unsubscribe news");
+    assert_eq!(client.receive(), "[unsubscribe news 0]");
+}

@@ -1,8 +1,7 @@
 //! What is there after a stop, and after a kill.
 
 use crate::client::{Client, Served};
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use crate::process::Process;
 
 #[test]
 fn everything_is_there_after_a_stop() {
@@ -35,47 +34,25 @@ fn versions_are_never_given_twice() {
     }
 }
 
-/// A server in a process of its own.
-struct Process(Child);
-
-impl Process {
-    fn start(path: &std::path::Path, acknowledge: &str) -> (Self, Client) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_holm-server"));
-        command.arg(path).args(["--listen", "127.0.0.1:0", "--workers", "2", "--acknowledge", acknowledge]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on ").unwrap().parse().unwrap();
-        (Process(child), Client::connect(address))
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn what_was_acknowledged_survives_a_kill() {
     for acknowledge in ["applied", "synced", "none"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("test.holm");
-        let (mut process, mut client) = Process::start(&path, acknowledge);
+        let mut process = Process::start(&path, &["--acknowledge", acknowledge]);
+        let mut client = process.client();
         let mut acknowledged = 0;
         // The replies to the first half are read; the rest is under way when the server dies.
         (0..400).for_each(|number| client.send(&format!("rpush list {number}")));
         while acknowledged < 200 {
             acknowledged = client.receive().parse().unwrap();
         }
-        process.0.kill().unwrap();
-        process.0.wait().unwrap();
+        process.kill();
         while let Ok(len) = client.receive().parse() {
             acknowledged = len;
         }
-        let (_process, mut client) = Process::start(&path, acknowledge);
+        let process = Process::start(&path, &["--acknowledge", acknowledge]);
+        let mut client = process.client();
         let found = client.ask("lrange list 0 -1");
         let expected: Vec<_> = (0..400).map(|number| number.to_string()).collect();
         let found: Vec<_> = found.trim_matches(['[', ']']).split(' ').collect();
@@ -144,4 +121,103 @@ fn a_held_reply_is_behind_its_own_epoch_and_in_its_place() {
         })
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// What a client of the next test has seen: what it sent last, and what was acknowledged last.
+fn write_until_killed(mut client: Client, name: usize, from: u64) -> u64 {
+    let mut acknowledged = from;
+    for number in from + 1.. {
+        // Each write replaces three keys at one instant, and eight of them are under way at a time.
+        if client.try_send(&format!("mset a{name} {number} b{name} {number} c{name} {number}")).is_err() {
+            break;
+        }
+        if number > from + 8 {
+            match &client.receive()[..] {
+                "OK" => acknowledged += 1,
+                _ => break,
+            }
+        }
+    }
+    while client.receive() == "OK" {
+        acknowledged += 1;
+    }
+    acknowledged
+}
+
+#[test]
+fn a_kill_under_load_keeps_what_was_acknowledged_to_any_client() {
+    for acknowledge in ["applied", "synced", "none"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.holm");
+        let mut acknowledged = [0u64; 4];
+        for round in 0..3 {
+            let mut process = Process::start(&path, &["--acknowledge", acknowledge]);
+            let writers: Vec<_> = acknowledged
+                .iter()
+                .enumerate()
+                .map(|(name, from)| {
+                    let (client, from) = (process.client(), *from);
+                    std::thread::spawn(move || write_until_killed(client, name, from))
+                })
+                .collect();
+            let mut other = process.client();
+            let enough = (acknowledged[0] + 50 + 100 * round).to_string();
+            let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+            while number(&other.ask("get a0")) < number(&enough) {}
+            process.kill();
+            let told: Vec<_> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
+            let process = Process::start(&path, &["--acknowledge", acknowledge]);
+            let mut client = process.client();
+            for (name, told) in told.into_iter().enumerate() {
+                let found = client.ask(&format!("mget a{name} b{name} c{name}"));
+                let values: Vec<_> = found.trim_matches(['[', ']']).split(' ').map(number).collect();
+                assert!(values[0] >= told, "{acknowledge}: {found}, acknowledged {told}");
+                assert!(values.iter().all(|value| *value == values[0]), "{acknowledge}: a part of a command: {found}");
+                acknowledged[name] = values[0];
+            }
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_of_writes_until_there_is_space() {
+    // The limit on the size of files stands for the disk. Where the system cannot lift it, there is nothing to test.
+    let lift = |process: &Process| {
+        let pid = process.id().to_string();
+        let lifted = std::process::Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited"]).status();
+        lifted.is_ok_and(|status| status.success())
+    };
+    for acknowledge in ["applied", "synced"] {
+        let folder = tempfile::tempdir().unwrap();
+        let process =
+            Process::start_limited(&folder.path().join("test.holm"), &["--acknowledge", acknowledge], 24 << 20);
+        let mut client = process.client();
+        let value = "x".repeat(100_000);
+        let (mut kept, mut refused) = (0, None);
+        for number in 0..2_000 {
+            match &client.ask(&format!("set key{number} {value}"))[..] {
+                "OK" => kept = number + 1,
+                error => {
+                    refused = Some(error.to_owned());
+                    break;
+                }
+            }
+        }
+        let refused = refused.expect("200 MB do not fit into files of 24 MiB");
+        assert!(refused.starts_with("-OOM") || refused.starts_with("-MISCONF"), "{acknowledge}: {refused}");
+        // What is there can be read.
+        let mut client = process.client();
+        for number in 0..kept {
+            assert_eq!(client.ask(&format!("strlen key{number}")), "100000", "{acknowledge}");
+        }
+        if !lift(&process) {
+            continue;
+        }
+        let written = (0..1_000).any(|_| {
+            let mut client = process.client();
+            client.ask(&format!("set again {value}")) == "OK"
+        });
+        assert!(written, "{acknowledge}: there is space again, and nothing is written");
+        assert_eq!(process.client().ask("strlen again"), "100000");
+    }
 }
