@@ -6,7 +6,7 @@
 //! | `reply` | replies as values, and their bytes in both versions of the protocol |
 //! | `command`, `table` | what is known about each command; the table of all, with one line for each function |
 //! | `store` | what commands need of a store; `over_holm` is that of one database of Holm |
-//! | `execute`, `one_key` | running commands: one, several at one instant, or at a snapshot |
+//! | `execute`, `one_key`, `many_gets` | running commands: one, several at one instant, or at a snapshot |
 //! | `context`, `entry`, `walk` | what a command sees: the time, keys and their records, walks over them |
 //! | `record`, `rows` | the bytes at rest |
 //! | `members`, `list` | collections, small ones within a record and large ones as rows |
@@ -28,6 +28,7 @@ mod execute;
 mod geohash;
 mod glob;
 mod list;
+mod many_gets;
 mod members;
 mod number;
 mod one_key;

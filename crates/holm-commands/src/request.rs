@@ -128,6 +128,11 @@ impl RequestParser {
         Arguments::new(self.typed.as_deref().unwrap_or(input), &self.places)
     }
 
+    /// Returns where the two words of a command lie in the same input; `None` if there are not two, or if they were typed.
+    pub fn places(&self) -> Option<&[Place; 2]> {
+        self.places.first_chunk().filter(|_| self.places.len() == 2 && self.typed.is_none())
+    }
+
     /// Forgets the command. The next input begins behind it.
     pub fn next(&mut self) {
         (self.stage, self.at, self.searched, self.typed) = (Stage::Start, 0, 0, None);

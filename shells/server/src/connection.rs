@@ -5,7 +5,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Costs;
 use crate::stream::Stream;
-use holm_commands::{Reply, RequestParser, Signal};
+use holm_commands::{Place, Reply, RequestParser, Signal};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::atomic::Ordering;
@@ -15,6 +15,9 @@ const ENOUGH_OUTPUT: usize = 1 << 20;
 
 /// The most bytes of a large argument that one read takes.
 const LARGE_READ: usize = 4 << 20;
+
+/// The most GETs that are carried out together.
+const MOST_GETS: usize = 64;
 
 /// A buffer that is empty and larger than this is given back.
 const LARGE_BUFFER: usize = 1 << 20;
@@ -146,9 +149,10 @@ impl Connection {
         }
     }
 
-    /// Carries out the commands that are whole.
+    /// Carries out the commands that are whole. GETs that follow each other are carried out together.
     fn carry_out(&mut self, shared: &Shared, costs: &mut Costs) {
         self.has_commands = false;
+        let mut gets: Vec<[Place; 2]> = Vec::new();
         loop {
             if !self.may_proceed() {
                 self.has_commands = self.start < self.input.len();
@@ -159,19 +163,29 @@ impl Connection {
                 Ok(None) => break,
                 Ok(Some(used)) => {
                     let arguments = self.parser.arguments(&self.input[self.start..]);
-                    if !arguments.is_empty() {
+                    let get = self.parser.places().filter(|_| self.session.may_join(&arguments));
+                    if let Some([name, key]) = get {
+                        let of = |(from, to): Place| (from + self.start, to + self.start);
+                        gets.push([of(*name), of(*key)]);
+                    } else if !arguments.is_empty() {
+                        self.session.execute_gets(shared, &self.input, &mut gets, costs, &mut self.output);
                         self.session.execute(shared, &arguments, costs, &mut self.output);
+                    }
+                    if gets.len() == MOST_GETS {
+                        self.session.execute_gets(shared, &self.input, &mut gets, costs, &mut self.output);
                     }
                     self.start += used;
                     self.parser.next();
                 }
                 Err(error) => {
+                    self.session.execute_gets(shared, &self.input, &mut gets, costs, &mut self.output);
                     let text = format!("ERR Protocol error: {}", error.0);
                     Reply::error(text).encode(self.session.protocol, &mut self.output);
                     self.session.is_closing = true;
                 }
             }
         }
+        self.session.execute_gets(shared, &self.input, &mut gets, costs, &mut self.output);
         if self.start == self.input.len() {
             self.input.clear();
             self.start = 0;

@@ -9,7 +9,7 @@
 //! | `long` | threads for commands that take long |
 //! | `worker` | a thread with a loop of events over its own connections |
 //! | `connection`, `stream` | a socket with its buffers |
-//! | `session` | what a client has said so far, and how its commands are carried out |
+//! | `session`, `gets` | what a client has said so far, and how its commands are carried out |
 //! | `commands` | the commands about connections and the server, and their table |
 //! | `shared` | what all threads share |
 //! | `mail`, `waiting`, `topics` | what threads tell each other |
@@ -20,6 +20,7 @@
 mod clients;
 mod commands;
 mod connection;
+mod gets;
 mod load;
 mod long;
 mod mail;

@@ -227,7 +227,7 @@ impl Session {
     }
 
     /// Finds a command, and refuses what the client may not do.
-    fn find(&mut self, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Found> {
+    pub(crate) fn find(&mut self, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Found> {
         let name = &arguments[0];
         let data = shared.data.find(name).map(Found::Data);
         let found = data.or_else(|| shared.own.find(name).map(Found::Own));

@@ -118,3 +118,38 @@ fn a_file_of_options_comes_before_the_command_line() {
     std::fs::write(&file, "wrokers 3\n").unwrap();
     assert!(holm_server::Settings::for_folder(folder.path(), &options).is_err());
 }
+
+#[test]
+fn gets_of_a_pipeline_are_answered_in_their_order() {
+    // GETs that follow each other are carried out together: not beyond a write, and each with its own reply.
+    let served = Served::new(&["--workers", "1"]);
+    let mut client = served.client();
+    client.script(&[("lpush list x", "1"), ("set gone 1 px 1", "OK")]);
+    while client.ask("exists gone") == "1" {}
+    let mut bytes = Vec::new();
+    let mut expected = Vec::new();
+    for round in 0..40u32 {
+        let text = round.to_string();
+        bytes.extend(encode(&[b"GET", b"key"]));
+        expected.push(if round == 0 { "nil".to_owned() } else { (round - 1).to_string() });
+        bytes.extend(encode(&[b"get", b"list"]));
+        expected.push("-WRONGTYPE Operation against a key holding the wrong kind of value".to_owned());
+        bytes.extend(encode(&[b"get", b"gone"]));
+        expected.push("nil".to_owned());
+        bytes.extend(encode(&[b"set", b"key", text.as_bytes()]));
+        expected.push("OK".to_owned());
+        (0..round * 3).for_each(|_| bytes.extend(encode(&[b"get", b"key"])));
+        expected.extend((0..round * 3).map(|_| text.clone()));
+    }
+    bytes.extend(b"get key\r\n");
+    expected.push("39".to_owned());
+    bytes.extend(encode(&[b"get", b"key"]));
+    expected.push("39".to_owned());
+    bytes.extend(b"*1\r\nx");
+    expected.push("-ERR Protocol error: expected '$', got 'x'".to_owned());
+    client.send_bytes(&bytes);
+    for reply in expected {
+        assert_eq!(client.receive(), reply);
+    }
+    assert!(served.client().ask("info commandstats").contains("cmdstat_get:calls=2462,"));
+}
