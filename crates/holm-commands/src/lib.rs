@@ -56,6 +56,7 @@ pub use execute::{At, Function, run};
 pub use glob::matches;
 pub use number::{count, float, format_float, integer, parse_float, parse_integer};
 pub use over_holm::Databases;
+pub use record::describe_record;
 pub use refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX, WRONG_TYPE};
 pub use reply::{Bytes, Protocol, Reply, bulk};
 pub use request::{ProtocolError, RequestLimits, RequestParser};

@@ -100,6 +100,12 @@ pub(crate) fn glance(bytes: &[u8]) -> Option<(Kind, Option<Millis>)> {
     header(bytes).map(|(kind, _, expiry, _)| (kind, expiry))
 }
 
+/// Returns the type of a stored record as TYPE answers it, and the string if it is one; `None` for other bytes.
+pub fn describe_record(bytes: &[u8]) -> Option<(&'static str, Option<&[u8]>)> {
+    let (kind, _, _, body) = header(bytes)?;
+    Some((kind.name(), (kind == Kind::String).then(|| &bytes[body..])))
+}
+
 /// Returns whether a record is that of a collection whose members are rows.
 pub(crate) fn is_in_rows(bytes: &[u8]) -> bool {
     bytes.get(1).is_some_and(|flags| flags & IN_ROWS != 0)

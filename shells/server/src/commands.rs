@@ -1,5 +1,6 @@
 //! The commands about connections and the server, one file for each family, and the table of all.
 
+mod changes;
 mod channels;
 mod clients;
 mod config;
@@ -85,6 +86,7 @@ const OURS: &[Command<OwnFunction>] = &[
     of("holm.acknowledge", -1, CONNECTION, NONE, ours::acknowledge, "Lets replies wait for syncs: SYNCED, DEFAULT"),
     of("holm.epoch", 1, FAST, NONE, ours::epoch, "Returns the active and the last durable epoch"),
     of("holm.snapshot", 2, CONNECTION | ALONE, NONE, ours::snapshot, "BEGIN, END: reads of one instant over calls"),
+    of("holm.changes", -2, WHOLE, NONE, changes::changes, "OPEN, READ, CLOSE, LIST: a feed of durable changes"),
     of("holm.backup", 2, WHOLE, NONE, ours::backup, "Makes a copy of the database in a folder of the server"),
 ];
 

@@ -13,6 +13,7 @@
 //! | `commands` | the commands about connections and the server, and their table |
 //! | `shared` | what all threads share |
 //! | `mail`, `waiting`, `topics` | what threads tell each other |
+//! | `feeds` | changes that clients follow |
 //! | `clients`, `statistics`, `slow_log` | what is known of clients and commands |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -20,6 +21,7 @@
 mod clients;
 mod commands;
 mod connection;
+mod feeds;
 mod gets;
 mod load;
 mod long;

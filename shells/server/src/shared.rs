@@ -2,6 +2,7 @@
 
 use crate::clients::Clients;
 use crate::commands::OWN;
+use crate::feeds::Feeds;
 use crate::long::LongCommands;
 use crate::mail::{ConnectionPlace, Mailbox};
 use crate::settings::{Acknowledge, Settings};
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) mailboxes: Arc<Vec<Mailbox>>,
     pub(crate) waiting: Waiting,
     pub(crate) topics: Topics,
+    pub(crate) feeds: Feeds,
     pub(crate) statistics: Statistics,
     pub(crate) slow_log: SlowLog,
     pub(crate) long: LongCommands,
@@ -65,6 +67,7 @@ impl Shared {
             clients: Clients::default(),
             waiting: Waiting::default(),
             topics: Topics::default(),
+            feeds: Feeds::default(),
             statistics: Statistics::default(),
             slow_log: SlowLog::new(settings.slowlog_max_len),
             long: LongCommands::default(),

@@ -221,3 +221,42 @@ fn a_full_disk_is_an_error_of_writes_until_there_is_space() {
         assert_eq!(process.client().ask("strlen again"), "100000");
     }
 }
+
+#[test]
+fn a_feed_of_changes_is_resumed_by_its_epoch_on_any_connection() {
+    let served = Served::new(&["--workers", "2"]);
+    let mut client = served.client();
+    client.script(&[("set before 1", "OK"), ("waitaof 1 0 0", "[1 0]")]);
+    let mut epoch: u64 = client.ask("holm.changes open mine").parse().unwrap();
+    // The rest of the epoch in which the feed began may come first.
+    let next = |client: &mut Client, epoch: &mut u64| loop {
+        let found = client.ask(&format!("holm.changes read mine {epoch} count 1"));
+        let Some((number, changes)) = found.trim_start_matches('[').split_once(' ') else { continue };
+        let changes = changes.trim_end_matches("]]").to_owned() + "]";
+        *epoch = number.parse().unwrap();
+        if !changes.contains("before") && !changes.starts_with("[]") {
+            return changes;
+        }
+    };
+    client.ask("set key value");
+    assert_eq!(next(&mut client, &mut epoch), "[[set 0 key string value]");
+    // Another connection goes on where the first one was; what is not acknowledged comes again.
+    let mut other = served.client();
+    client.script(&[("select 3", "OK"), ("rpush list a b", "2")]);
+    let mut again = epoch;
+    assert_eq!(next(&mut client, &mut again), "[[set 3 list list nil]");
+    assert_eq!(next(&mut other, &mut epoch), "[[set 3 list list nil]");
+    other.ask("del key");
+    assert_eq!(next(&mut other, &mut epoch), "[[del 0 key]");
+    client.ask("flushdb");
+    assert_eq!(next(&mut other, &mut epoch), "[[flush 3]");
+    // A collection of many rows is named by its key.
+    client.ask("select 0");
+    (0..200).for_each(|field| client.send(&format!("hset hash f{field} {}", "x".repeat(50))));
+    (0..200).for_each(|_| assert_eq!(client.receive(), "1"));
+    assert_eq!(next(&mut other, &mut epoch), "[[set 0 hash hash nil]");
+    assert!(other.ask("holm.changes read mine 0").starts_with("-NOFEED that epoch"));
+    assert!(other.ask("holm.changes list").starts_with("[mine "));
+    other.script(&[("holm.changes close mine", "1"), ("holm.changes close mine", "0")]);
+    assert!(other.ask("holm.changes read mine 0").starts_with("-NOFEED there is no such feed"));
+}

@@ -20,7 +20,7 @@ impl Process {
     pub(crate) fn start_limited(path: &Path, options: &[&str], bytes: u64) -> Self {
         let mut command = Command::new("sh");
         // The shell counts blocks of 512 bytes. The signal is ignored, so that the limit is an error of each call.
-        let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", bytes / 512);
+        let script = format!("trap '' XFSZ; ulimit -S -f {}; exec \"$0\" \"$@\"", bytes / 512);
         command.args(["-c", &script, env!("CARGO_BIN_EXE_holm-server")]);
         Process::spawn(command, path, options)
     }
