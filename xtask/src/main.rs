@@ -1,5 +1,5 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
-//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, install-c, wheel, new-leaf.
+//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, redis-suite, install-c, wheel, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -10,6 +10,7 @@ mod mutants;
 mod new_leaf;
 mod proofs;
 mod python;
+mod redis_suite;
 
 use std::path::Path;
 use std::process::Command;
@@ -45,8 +46,8 @@ enum Verb {
         #[arg(long, default_value_t = 1)]
         seeds: u64,
     },
-    /// Fuzzes the ordered map with operations, or a database's files with damage, guided by coverage. A file that
-    /// repeats each failure is kept. Needs a C++ compiler.
+    /// Fuzzes the ordered map or a database with operations, a database's files with damage, or the server's parser with
+    /// requests, guided by coverage. A file that repeats each failure is kept. Needs a C++ compiler.
     Fuzz(proofs::Fuzz),
     /// Reads the release's machine code: no store to a durable word may be wider than eight bytes.
     Stores,
@@ -66,6 +67,8 @@ enum Verb {
     Figures(Rest),
     /// Writes a page of the figures that have been run; arguments go to the program itself.
     Report(Rest),
+    /// Runs the tests of Redis, in Tcl, against `holm-server`; what fails must be listed with its reason.
+    RedisSuite(redis_suite::RedisSuite),
     /// Installs the C library, its header and its pkg-config file under a prefix.
     InstallC(Rest),
     /// Builds a wheel of the Python package in `target/wheels`, with maturin, which gets the arguments.
@@ -145,6 +148,7 @@ fn main() -> Result<()> {
         Verb::Designs(rest) => run_program("release", "holm-figures", (Some("designs"), &[]), &rest.arguments),
         Verb::Figures(rest) => figures("run", &rest.arguments),
         Verb::Report(rest) => figures("report", &rest.arguments),
+        Verb::RedisSuite(settings) => redis_suite::run(&settings),
         Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &from_here(&rest.arguments)?),
         Verb::Wheel(rest) => python::wheel(root(), &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::create(root(), &name),
