@@ -1,5 +1,6 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
-//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, redis-suite, install-c, wheel, new-leaf.
+//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, redis-suite, redis-bench, install-c, wheel,
+//! new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -10,6 +11,7 @@ mod mutants;
 mod new_leaf;
 mod proofs;
 mod python;
+mod redis_bench;
 mod redis_suite;
 
 use std::path::Path;
@@ -67,6 +69,8 @@ enum Verb {
     Figures(Rest),
     /// Writes a page of the figures that have been run; arguments go to the program itself.
     Report(Rest),
+    /// Measures `holm-server` beside `redis-server`, with `redis-benchmark` as the client of both.
+    RedisBench(redis_bench::RedisBench),
     /// Runs the tests of Redis, in Tcl, against `holm-server`; what fails must be listed with its reason.
     RedisSuite(redis_suite::RedisSuite),
     /// Installs the C library, its header and its pkg-config file under a prefix.
@@ -148,6 +152,7 @@ fn main() -> Result<()> {
         Verb::Designs(rest) => run_program("release", "holm-figures", (Some("designs"), &[]), &rest.arguments),
         Verb::Figures(rest) => figures("run", &rest.arguments),
         Verb::Report(rest) => figures("report", &rest.arguments),
+        Verb::RedisBench(settings) => redis_bench::run(&settings),
         Verb::RedisSuite(settings) => redis_suite::run(&settings),
         Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &from_here(&rest.arguments)?),
         Verb::Wheel(rest) => python::wheel(root(), &rest.arguments),

@@ -1,0 +1,208 @@
+//! `redis-bench`: `holm-server` beside `redis-server`, under the same `redis-benchmark`, in the same minutes.
+//!
+//! Both servers run all the time. For each cell the two take turns, and who is first changes from round to round. A
+//! ratio is that of one round's pair, so what the machine does meanwhile meets both. The table has the median and the
+//! spread of the rounds, and marks the cells that lose.
+
+use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::redis_suite::built;
+
+/// What is measured: a name, and the words of the command, or none for one that the client has.
+const COMMANDS: &[(&str, &[&str])] = &[
+    ("SET", &["set", "key:__rand_int__", "__data__"]),
+    ("GET", &["get", "key:__rand_int__"]),
+    ("ZADD", &["zadd", "scores", "__rand_int__", "member:__rand_int__"]),
+    ("ZRANGE", &["zrange", "scores", "0", "9"]),
+    ("HSET", &["hset", "hash", "field:__rand_int__", "__data__"]),
+    ("HGET", &["hget", "hash", "field:__rand_int__"]),
+    ("LPUSH", &["lpush", "list", "__data__"]),
+    ("RPOP", &["rpop", "list"]),
+];
+
+/// How to measure.
+#[derive(clap::Args)]
+pub(crate) struct RedisBench {
+    /// Rounds of each cell.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Requests of a round at P = 1; twice as many at 16 and four times at 64.
+    #[arg(long, default_value_t = 100_000)]
+    requests: usize,
+    /// Connections.
+    #[arg(long, default_value_t = 50)]
+    clients: usize,
+    /// Commands that a client sends before it reads their replies.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 16, 64])]
+    pipelines: Vec<usize>,
+    /// Only these commands.
+    #[arg(long, value_delimiter = ',')]
+    commands: Vec<String>,
+    /// Keys, fields and members that are drawn from.
+    #[arg(long, default_value_t = 1_000_000)]
+    keys: usize,
+    /// Bytes of a value.
+    #[arg(long, default_value_t = 100)]
+    bytes: usize,
+    /// Workers of `holm-server`.
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+    /// What a reply means: `synced` is compared with a Redis that syncs its log before each reply.
+    #[arg(long, default_value = "applied", value_parser = ["applied", "synced", "none"])]
+    acknowledge: String,
+    /// This program in place of the one that is built.
+    #[arg(long)]
+    server: Option<PathBuf>,
+}
+
+/// A server that ends with the measurement.
+struct Running {
+    process: Child,
+    port: u16,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A folder that is removed with what is in it.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn start_holm(settings: &RedisBench, program: &Path, folder: &Path) -> Result<Running> {
+    let mut command = Command::new(program);
+    command.arg(folder.join("bench.holm")).args(["--listen", "127.0.0.1:0"]);
+    command.args(["--workers", &settings.workers.to_string(), "--acknowledge", &settings.acknowledge]);
+    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().context("starting holm-server")?;
+    let mut line = String::new();
+    if let Some(output) = process.stdout.take() {
+        BufReader::new(output).read_line(&mut line)?;
+    }
+    let port = line.trim().rsplit(':').next().unwrap_or_default().parse();
+    Ok(Running { process, port: port.context("holm-server has not started")? })
+}
+
+fn start_redis(settings: &RedisBench, folder: &Path) -> Result<Running> {
+    // Freed again at once: Redis takes no port 0.
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let mut command = Command::new("redis-server");
+    command.current_dir(folder).args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
+    if settings.acknowledge == "synced" {
+        command.args(["--appendonly", "yes", "--appendfsync", "always"]);
+    }
+    let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("starting redis-server")?;
+    let running = Running { process, port };
+    for _ in 0..1_000 {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Ok(running);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    bail!("redis-server does not listen")
+}
+
+/// Runs the client once, and returns requests per second.
+fn measure(settings: &RedisBench, port: u16, pipeline: usize, words: &[&str]) -> Result<f64> {
+    let requests = settings.requests * if pipeline >= 64 { 4 } else { pipeline.min(2) };
+    let data = "x".repeat(settings.bytes);
+    let mut command = Command::new("redis-benchmark");
+    command.args(["-p", &port.to_string(), "-c", &settings.clients.to_string(), "-P", &pipeline.to_string()]);
+    command.args(["-n", &requests.to_string(), "-r", &settings.keys.to_string(), "--csv"]);
+    command.args(words.iter().map(|word| if *word == "__data__" { &data[..] } else { *word }));
+    let output = command.output().context("starting redis-benchmark")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let last = text.lines().last().unwrap_or_default();
+    // "the command","requests per second",...; the command may hold commas.
+    let number = last.rsplit("\",\"").nth(6).and_then(|number| number.trim_matches('"').parse().ok());
+    number.with_context(|| format!("no figure in what redis-benchmark has printed: {text}"))
+}
+
+fn median(numbers: &[f64]) -> f64 {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Measures a cell, and prints its row. Returns whether it loses.
+fn cell(settings: &RedisBench, ports: (u16, u16), pipeline: usize, (name, words): (&str, &[&str])) -> Result<bool> {
+    let (mut redis, mut holm, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..settings.rounds {
+        let of = |port| measure(settings, port, pipeline, words);
+        let (one, other) = match round % 2 {
+            0 => {
+                let redis = of(ports.0)?;
+                (redis, of(ports.1)?)
+            }
+            _ => {
+                let holm = of(ports.1)?;
+                (of(ports.0)?, holm)
+            }
+        };
+        redis.push(one);
+        holm.push(other);
+        ratios.push(other / one);
+    }
+    let ratio = median(&ratios);
+    let spread = ratios.iter().fold((f64::MAX, 0f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
+    println!(
+        "| {pipeline} | {name} | {:.0} | {:.0} | {ratio:.2} | {:.2} to {:.2} |{}",
+        median(&redis) / 1e3,
+        median(&holm) / 1e3,
+        spread.0,
+        spread.1,
+        if ratio < 1.0 { " loses |" } else { " |" }
+    );
+    Ok(ratio < 1.0)
+}
+
+pub(crate) fn run(settings: &RedisBench) -> Result<()> {
+    let program = match &settings.server {
+        Some(program) => std::path::absolute(program)?,
+        None => built()?,
+    };
+    let folder = Folder(std::env::temp_dir().join(format!("holm-redis-bench-{}", std::process::id())));
+    std::fs::create_dir_all(&folder.0)?;
+    let (redis, holm) = (start_redis(settings, &folder.0)?, start_holm(settings, &program, &folder.0)?);
+    let load = || std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("load before: {}", load().trim());
+    println!(
+        "thousands a second, medians of {} rounds, {} connections, {} bytes, {} workers, {}\n",
+        settings.rounds, settings.clients, settings.bytes, settings.workers, settings.acknowledge
+    );
+    println!("| P | command | redis-server | holm-server | ratio | spread | |\n|---|---|---|---|---|---|---|");
+    let mut losing = 0;
+    for pipeline in &settings.pipelines {
+        for command in COMMANDS {
+            let is_wanted = |name: &String| name.eq_ignore_ascii_case(command.0);
+            if settings.commands.is_empty() || settings.commands.iter().any(is_wanted) {
+                losing += usize::from(cell(settings, (redis.port, holm.port), *pipeline, *command)?);
+            }
+        }
+    }
+    println!("\n{losing} cells lose; load after: {}", load().trim());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert!(median(&[]).is_nan());
+    }
+}
