@@ -1,5 +1,6 @@
 //! The commands about connections and the server, one file for each family, and the table of all.
 
+mod acl;
 mod channels;
 mod clients;
 mod config;
@@ -61,6 +62,8 @@ const OF_CHANNELS: &[Command<OwnFunction>] = &[
 
 #[rustfmt::skip]
 const OF_THE_SERVER: &[Command<OwnFunction>] = &[
+    of("acl", -2, CONNECTION, NONE, acl::acl,
+        "CAT, DELUSER, DRYRUN, GENPASS, GETUSER, HELP, LIST, LOAD, LOG, SAVE, SETUSER, USERS, WHOAMI"),
     of("info", -1, CONNECTION, NONE, info::info, "Returns what the server knows of itself, by sections"),
     of("config", -2, ADMIN, NONE, config::config, "GET, SET, RESETSTAT"),
     of("command", -1, CONNECTION, NONE, describe::command, "COUNT, LIST, INFO, DOCS, GETKEYS"),

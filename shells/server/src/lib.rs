@@ -10,12 +10,14 @@
 //! | `connection`, `stream` | a socket with its buffers |
 //! | `session` | what a client has said so far, and how its commands are carried out |
 //! | `commands` | the commands about connections and the server, and their table |
+//! | `acl` | users and what they may do |
 //! | `shared` | what all threads share |
 //! | `mail`, `waiting`, `topics` | what threads tell each other |
 //! | `clients`, `statistics`, `slow_log` | what is known of clients and commands |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod acl;
 mod clients;
 mod commands;
 mod connection;
@@ -34,4 +36,4 @@ mod worker;
 
 pub use commands::table_of_commands;
 pub use server::Server;
-pub use settings::{Acknowledge, Settings};
+pub use settings::{Acknowledge, ChannelDefault, Settings};

@@ -1,5 +1,6 @@
 //! A running server: the thread that accepts connections, the workers, the sweep, and the end of all.
 
+use crate::acl::Acl;
 use crate::load;
 use crate::mail::{Mail, Mailbox, waker};
 use crate::settings::{Acknowledge, Settings};
@@ -42,6 +43,7 @@ impl Server {
             Acknowledge::Applied => Durability::default(),
             Acknowledge::Synced | Acknowledge::None => Durability::OnSync,
         };
+        let acl = Acl::open(&settings)?;
         let listener =
             TcpListener::bind(settings.listen).with_context(|| format!("listening on {}", settings.listen))?;
         let address = listener.local_addr()?;
@@ -59,7 +61,7 @@ impl Server {
         let poll = Poll::new()?;
         let acceptor = Acceptor::new(&settings, listener, poll)?;
         let wake = waker(&acceptor.poll, STOP)?;
-        let shared = Arc::new(Shared::new(settings, databases, mailboxes, wake, address.port()));
+        let shared = Arc::new(Shared::new(settings, acl, databases, mailboxes, wake, address.port()));
         let mut workers = Vec::new();
         for (number, poll) in polls.into_iter().enumerate() {
             let worker = Worker::new(number, shared.clone(), poll);

@@ -1,5 +1,7 @@
 //! A client's session: what it has said so far, and how its commands are carried out.
 
+use crate::acl::Account;
+use crate::acl::denied::Denied;
 use crate::clients::Client;
 use crate::commands::OwnFunction;
 use crate::mail::ConnectionPlace;
@@ -79,6 +81,8 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     pub(crate) database: u32,
     pub(crate) is_authenticated: bool,
+    /// The user.
+    pub(crate) account: Arc<Account>,
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Option<Watched>,
     pub(crate) channels: BTreeSet<Vec<u8>>,
@@ -104,13 +108,14 @@ const BEFORE_AUTH: Refusal = Refusal::text("NOAUTH Authentication required.");
 const MOST_QUEUED: usize = 256 << 20;
 
 impl Session {
-    pub(crate) fn new(place: ConnectionPlace, client: Arc<Client>, needs_password: bool) -> Self {
+    pub(crate) fn new(place: ConnectionPlace, client: Arc<Client>, shared: &Shared) -> Self {
         Session {
             place,
             client,
             protocol: Protocol::Resp2,
             database: 0,
-            is_authenticated: !needs_password,
+            is_authenticated: !shared.acl.needs_password(),
+            account: shared.acl.default_account(),
             queue: None,
             watched: None,
             channels: BTreeSet::new(),
@@ -207,9 +212,7 @@ impl Session {
     /// Finds a command, and refuses what the client may not do.
     fn find(&mut self, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Found> {
         let name = &arguments[0];
-        let data = shared.data.find(name).map(Found::Data);
-        let found = data.or_else(|| shared.own.find(name).map(Found::Own));
-        let Some(found) = found else {
+        let Some(found) = shared.command(name) else {
             self.last_command = "";
             if !self.is_authenticated {
                 return Err(BEFORE_AUTH);
@@ -223,6 +226,10 @@ impl Session {
         if !self.is_authenticated && about.flags & NO_AUTH == 0 {
             return Err(BEFORE_AUTH);
         }
+        if !self.account.may_do_all() {
+            let context = if self.queue.is_some() { "multi" } else { "toplevel" };
+            self.check(shared, &about, arguments, context)?;
+        }
         if self.protocol == Protocol::Resp2 && self.is_subscribed() && !is_for_subscribers(about.name) {
             return Err(Refusal::of(format!(
                 "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
@@ -231,6 +238,34 @@ impl Session {
             )));
         }
         Ok(found)
+    }
+
+    /// Refuses what the user may not do.
+    pub(crate) fn check(
+        &self,
+        shared: &Shared,
+        command: &Command<()>,
+        arguments: &Arguments<'_>,
+        context: &'static str,
+    ) -> Outcome<()> {
+        shared.acl.check(&self.account.user(), command, arguments).map_err(|denied| {
+            let refusal = denied.refusal();
+            self.note_denied(shared, denied, context, &self.account.name);
+            refusal
+        })
+    }
+
+    /// Notes what a user was refused.
+    pub(crate) fn note_denied(&self, shared: &Shared, denied: Denied, context: &'static str, user: &[u8]) {
+        shared.statistics.denied.fetch_add(1, Ordering::Relaxed);
+        self.note_details();
+        shared.acl.log.add(denied, context, user, self.client.line());
+    }
+
+    /// Becomes a user.
+    pub(crate) fn enter(&mut self, account: Arc<Account>) {
+        self.client.details().user.clone_from(&account.name);
+        (self.account, self.is_authenticated) = (account, true);
     }
 
     pub(crate) fn is_subscribed(&self) -> bool {

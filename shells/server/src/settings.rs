@@ -28,6 +28,22 @@ impl Acknowledge {
     }
 }
 
+/// Which channels new users may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
+pub enum ChannelDefault {
+    /// All.
+    AllChannels,
+    /// None.
+    ResetChannels,
+}
+
+impl ChannelDefault {
+    pub(crate) fn allows_all(self) -> bool {
+        self == ChannelDefault::AllChannels
+    }
+}
+
 /// Serves a database of Holm to clients of the Redis protocol.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "holm-server", version, args_override_self = true)]
@@ -52,6 +68,12 @@ pub struct Settings {
     /// The password that clients must give; without one, only loopback addresses are listened on
     #[arg(long, value_name = "PASSWORD", env = "HOLM_SERVER_PASSWORD", hide_env_values = true)]
     pub requirepass: Option<String>,
+    /// A file of users, one in each line; it excludes --requirepass
+    #[arg(long, value_name = "FILE")]
+    pub aclfile: Option<PathBuf>,
+    /// The channels of new users
+    #[arg(long, value_enum, default_value = "resetchannels", value_name = "WHICH")]
+    pub acl_pubsub_default: ChannelDefault,
     /// The most clients at one time
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     pub maxclients: usize,
@@ -111,16 +133,25 @@ impl Settings {
     }
 
     fn check(&self) -> anyhow::Result<()> {
-        if !self.listen.ip().is_loopback() && self.requirepass.as_deref().is_none_or(str::is_empty) {
+        let has_password = self.requirepass.as_deref().is_some_and(|password| !password.is_empty());
+        if self.is_exposed() && !has_password && self.aclfile.is_none() {
             bail!(
-                "refusing to listen on {} without a password: set --requirepass, or listen on 127.0.0.1",
+                "refusing to listen on {} without a password: set --requirepass or --aclfile, or listen on 127.0.0.1",
                 self.listen
             );
+        }
+        if has_password && self.aclfile.is_some() {
+            bail!("--requirepass and --aclfile exclude each other: give the user `default` a password in the file");
         }
         if self.workers == Some(0) || self.databases == 0 || self.databases > 1_024 || self.maxclients == 0 {
             bail!("--workers and --maxclients are at least 1, --databases between 1 and 1024");
         }
         Ok(())
+    }
+
+    /// Returns whether an address beyond the loopback is listened on.
+    pub fn is_exposed(&self) -> bool {
+        !self.listen.ip().is_loopback()
     }
 
     /// Returns the number of worker threads.

@@ -1,8 +1,10 @@
 //! What all threads of a server share.
 
+use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::commands::OWN;
 use crate::mail::{ConnectionPlace, Mailbox};
+use crate::session::Found;
 use crate::settings::{Acknowledge, Settings};
 use crate::slow_log::SlowLog;
 use crate::statistics::Statistics;
@@ -23,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) cursors: Cursors,
     pub(crate) data: CommandIndex<Function>,
     pub(crate) own: CommandIndex<crate::commands::OwnFunction>,
+    pub(crate) acl: Acl,
     pub(crate) clients: Clients,
     pub(crate) mailboxes: Vec<Mailbox>,
     pub(crate) waiting: Waiting,
@@ -39,7 +42,6 @@ pub(crate) struct Shared {
     unsynced: Vec<AtomicBool>,
     pub(crate) max_clients: AtomicUsize,
     pub(crate) max_output: AtomicUsize,
-    pub(crate) password: RwLock<Option<String>>,
     pub(crate) slower_than: AtomicI64,
     /// Parameters of CONFIG that are kept and have no effect.
     pub(crate) parameters: Mutex<BTreeMap<String, String>>,
@@ -48,6 +50,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         settings: Settings,
+        acl: Acl,
         databases: Databases,
         mailboxes: Vec<Mailbox>,
         acceptor: mio::Waker,
@@ -58,6 +61,7 @@ impl Shared {
             cursors: Cursors::default(),
             data: CommandIndex::new(TABLE),
             own: CommandIndex::new(OWN),
+            acl,
             clients: Clients::default(),
             waiting: Waiting::default(),
             topics: Topics::default(),
@@ -69,7 +73,6 @@ impl Shared {
             unsynced: mailboxes.iter().map(|_| AtomicBool::new(false)).collect(),
             max_clients: AtomicUsize::new(settings.maxclients),
             max_output: AtomicUsize::new(settings.max_output),
-            password: RwLock::new(settings.requirepass.clone().filter(|password| !password.is_empty())),
             slower_than: AtomicI64::new(settings.slowlog_log_slower_than),
             parameters: Mutex::default(),
             databases: RwLock::new(databases),
@@ -89,9 +92,10 @@ impl Shared {
         self.databases.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the password that clients must give.
-    pub(crate) fn password(&self) -> Option<String> {
-        self.password.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Finds a command of either table.
+    pub(crate) fn command(&self, name: &[u8]) -> Option<Found> {
+        let data = self.data.find(name).map(Found::Data);
+        data.or_else(|| self.own.find(name).map(Found::Own))
     }
 
     /// Notes, before the first write of a worker since its last sync, that replies must wait for a sync.

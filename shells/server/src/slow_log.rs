@@ -47,7 +47,7 @@ impl SlowLog {
 
     /// Keeps a command. Passwords are left out.
     pub(crate) fn add(&self, arguments: &Arguments<'_>, micros: u64, address: &str, name: &[u8]) {
-        if arguments.is(0, "auth") || arguments.is(0, "hello") || arguments.is(0, "config") {
+        if arguments.is(0, "auth") || arguments.is(0, "hello") || arguments.is(0, "config") || arguments.is(0, "acl") {
             return;
         }
         let shorten = |word: &[u8]| match word.len().checked_sub(MOST_BYTES) {

@@ -26,6 +26,8 @@ pub(crate) struct Statistics {
     pub(crate) errors: AtomicU64,
     pub(crate) expired: AtomicU64,
     pub(crate) syncs: AtomicU64,
+    /// What users were refused, wrong passwords among them.
+    pub(crate) denied: AtomicU64,
     costs: Mutex<Costs>,
 }
 
@@ -60,6 +62,7 @@ impl Statistics {
             &self.errors,
             &self.expired,
             &self.syncs,
+            &self.denied,
         ];
         counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
     }

@@ -16,5 +16,7 @@ mod pages;
 mod protocol;
 #[path = "server/transactions.rs"]
 mod transactions;
+#[path = "server/users.rs"]
+mod users;
 #[path = "server/waiting.rs"]
 mod waiting;

@@ -10,6 +10,9 @@ use std::sync::atomic::Ordering;
 fn parameters(shared: &Shared) -> Vec<(String, String)> {
     let settings = &shared.settings;
     let mut all = vec![
+        ("acl-pubsub-default", default_of_channels(shared).to_owned()),
+        ("aclfile", settings.aclfile.as_ref().map_or_else(String::new, |path| path.display().to_string())),
+        ("acllog-max-len", shared.acl.log.most().to_string()),
         ("acknowledge", settings.acknowledge.name().to_owned()),
         ("appendfsync", if settings.acknowledge.name() == "synced" { "always" } else { "everysec" }.to_owned()),
         ("appendonly", "yes".to_owned()),
@@ -21,7 +24,8 @@ fn parameters(shared: &Shared) -> Vec<(String, String)> {
         ("max-output", shared.max_output.load(Ordering::Relaxed).to_string()),
         ("port", shared.port.to_string()),
         ("proto-max-bulk-len", settings.max_request.to_string()),
-        ("requirepass", shared.password().unwrap_or_default()),
+        // Passwords are shown to nobody.
+        ("requirepass", String::new()),
         ("save", String::new()),
         ("slowlog-log-slower-than", shared.slower_than.load(Ordering::Relaxed).to_string()),
         ("slowlog-max-len", shared.slow_log.most().to_string()),
@@ -57,6 +61,10 @@ pub(super) fn config(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>
     }
 }
 
+fn default_of_channels(shared: &Shared) -> &'static str {
+    if shared.acl.all_channels.load(Ordering::Relaxed) { "allchannels" } else { "resetchannels" }
+}
+
 fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
     let text = String::from_utf8_lossy(value).into_owned();
@@ -69,15 +77,17 @@ fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
         "maxclients" => shared.max_clients.store(size()?.max(1), Ordering::Relaxed),
         "max-output" => shared.max_output.store(size()?, Ordering::Relaxed),
         "requirepass" => {
-            let password = Some(text).filter(|password| !password.is_empty());
-            if password.is_none() && !shared.settings.listen.ip().is_loopback() {
-                return Err(wrong("the server listens beyond the loopback address, and needs a password there"));
-            }
-            *shared.password.write().unwrap_or_else(PoisonError::into_inner) = password;
+            shared.acl.set_default_password(value).map_err(|why| wrong(&why))?;
         }
+        "acl-pubsub-default" => match &text.to_ascii_lowercase()[..] {
+            "allchannels" => shared.acl.all_channels.store(true, Ordering::Relaxed),
+            "resetchannels" => shared.acl.all_channels.store(false, Ordering::Relaxed),
+            _ => return Err(wrong("argument must be one of: allchannels, resetchannels")),
+        },
+        "acllog-max-len" => shared.acl.log.set_most(size()?),
         "slowlog-log-slower-than" => shared.slower_than.store(number()?, Ordering::Relaxed),
         "slowlog-max-len" => shared.slow_log.set_most(size()?),
-        "acknowledge" | "bind" | "databases" | "port" | "proto-max-bulk-len" | "workers" => {
+        "acknowledge" | "aclfile" | "bind" | "databases" | "port" | "proto-max-bulk-len" | "workers" => {
             return Err(wrong("can't set immutable config"));
         }
         _ if holds_without_effect(&name) => {
