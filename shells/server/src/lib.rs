@@ -12,6 +12,7 @@
 //! | `commands` | the commands about connections and the server, and their table |
 //! | `acl` | users and what they may do |
 //! | `shared` | what all threads share |
+//! | `tls`, `tls_stream` | certificates, and a socket with TLS |
 //! | `mail`, `waiting`, `topics` | what threads tell each other |
 //! | `clients`, `statistics`, `slow_log` | what is known of clients and commands |
 #![forbid(unsafe_code)]
@@ -30,6 +31,8 @@ mod shared;
 mod slow_log;
 mod statistics;
 mod stream;
+mod tls;
+mod tls_stream;
 mod topics;
 mod waiting;
 mod worker;

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use holm_server::{Server, Settings};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -30,15 +30,20 @@ fn run() -> anyhow::Result<()> {
         return Ok(());
     }
     // Before any thread, so that a signal during the opening ends the server in order, too.
-    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let server = Server::start(settings)?;
     println!("listening on {}", server.address());
-    let stop = server.stopper();
+    let (stop, reload) = (server.stopper(), server.reloader());
     let handle = signals.handle();
     let waiting = std::thread::spawn(move || {
-        if let Some(signal) = signals.forever().next() {
+        for signal in signals.forever() {
+            if signal == SIGHUP {
+                reload();
+                continue;
+            }
             tracing::info!(signal, "stopping");
             stop();
+            break;
         }
     });
     let done = server.join();

@@ -6,13 +6,14 @@ use crate::mail::{Mail, Mailbox, waker};
 use crate::settings::{Acknowledge, Settings};
 use crate::shared::{Shared, now_millis};
 use crate::stream::Stream;
+use crate::tls::Tls;
 use crate::worker::{MAIL, Worker};
 use anyhow::Context;
 use holm::{Database, Durability};
 use holm_commands::{At, Databases};
 use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
@@ -22,6 +23,7 @@ use std::time::Duration;
 const STOP: Token = Token(0);
 const TCP: Token = Token(1);
 const UNIX: Token = Token(2);
+const TLS: Token = Token(3);
 
 /// How long the sweep pauses when nothing is due.
 const SWEEP_PAUSE: Duration = Duration::from_millis(100);
@@ -29,6 +31,7 @@ const SWEEP_PAUSE: Duration = Duration::from_millis(100);
 /// A running server. It stops when it is asked to, and not when this is dropped.
 pub struct Server {
     address: SocketAddr,
+    tls_address: Option<SocketAddr>,
     shared: Arc<Shared>,
     thread: JoinHandle<anyhow::Result<()>>,
 }
@@ -44,9 +47,11 @@ impl Server {
             Acknowledge::Synced | Acknowledge::None => Durability::OnSync,
         };
         let acl = Acl::open(&settings)?;
-        let listener =
-            TcpListener::bind(settings.listen).with_context(|| format!("listening on {}", settings.listen))?;
+        let tls = Tls::open(&settings)?;
+        let listener = listen(settings.listen)?;
         let address = listener.local_addr()?;
+        let tls_listener = settings.tls_listen.map(listen).transpose()?;
+        let tls_address = tls_listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let path = settings.path.clone();
         let db = Database::builder().durability(durability).open(&path);
         let db = db.with_context(|| format!("opening {}", path.display()))?;
@@ -59,9 +64,9 @@ impl Server {
         let polls = (0..settings.worker_count()).map(|_| Poll::new()).collect::<Result<Vec<_>, _>>()?;
         let mailboxes = polls.iter().map(|poll| Ok(Mailbox::new(waker(poll, MAIL)?))).collect::<anyhow::Result<_>>()?;
         let poll = Poll::new()?;
-        let acceptor = Acceptor::new(&settings, listener, poll)?;
+        let acceptor = Acceptor::new(&settings, listener, tls_listener, poll)?;
         let wake = waker(&acceptor.poll, STOP)?;
-        let shared = Arc::new(Shared::new(settings, acl, databases, mailboxes, wake, address.port()));
+        let shared = Arc::new(Shared::new(settings, acl, tls, databases, mailboxes, wake, address.port()));
         let mut workers = Vec::new();
         for (number, poll) in polls.into_iter().enumerate() {
             let worker = Worker::new(number, shared.clone(), poll);
@@ -86,13 +91,28 @@ impl Server {
             tracing::info!("closed");
             accepted
         })?;
-        tracing::info!(%address, "listening");
-        Ok(Server { address, shared, thread })
+        tracing::info!(%address, tls_address = tls_address.map(tracing::field::display), "listening");
+        Ok(Server { address, tls_address, shared, thread })
     }
 
     /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the address that the server listens on with TLS.
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        self.tls_address
+    }
+
+    /// Returns something that reads the certificates again, from any thread. If that fails, the old ones stay.
+    pub fn reloader(&self) -> impl Fn() + Send + Sync + use<> {
+        let shared = self.shared.clone();
+        move || match shared.tls.as_ref().map(Tls::reload) {
+            None => tracing::info!("there are no certificates to read again"),
+            Some(Ok(())) => tracing::info!("the certificates were read again"),
+            Some(Err(error)) => tracing::error!(error = format!("{error:#}"), "the old certificates stay"),
+        }
     }
 
     /// Returns something that stops the server, from any thread.
@@ -134,17 +154,30 @@ fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
     }
 }
 
+fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).with_context(|| format!("listening on {address}"))
+}
+
 /// Accepts connections and gives them to the workers in turn.
 struct Acceptor {
     poll: Poll,
     tcp: TcpListener,
+    tls: Option<TcpListener>,
     unix: Option<UnixListener>,
     next: u64,
 }
 
 impl Acceptor {
-    fn new(settings: &Settings, mut tcp: TcpListener, poll: Poll) -> anyhow::Result<Self> {
+    fn new(
+        settings: &Settings,
+        mut tcp: TcpListener,
+        mut tls: Option<TcpListener>,
+        poll: Poll,
+    ) -> anyhow::Result<Self> {
         poll.registry().register(&mut tcp, TCP, Interest::READABLE)?;
+        if let Some(tls) = &mut tls {
+            poll.registry().register(tls, TLS, Interest::READABLE)?;
+        }
         let mut unix = None;
         if let Some(path) = &settings.unix_socket {
             // A socket that a server has left behind; nobody listens on it.
@@ -155,7 +188,7 @@ impl Acceptor {
             poll.registry().register(&mut listener, UNIX, Interest::READABLE)?;
             unix = Some(listener);
         }
-        Ok(Acceptor { poll, tcp, unix, next: 1 })
+        Ok(Acceptor { poll, tcp, tls, unix, next: 1 })
     }
 
     fn run(mut self, shared: &Shared) -> anyhow::Result<()> {
@@ -174,24 +207,37 @@ impl Acceptor {
         Ok(())
     }
 
+    /// Accepts one connection of any listener that has one.
+    fn accept_one(&self, shared: &Shared) -> io::Result<(Stream, String)> {
+        let is_empty = |error: &io::Error| error.kind() == ErrorKind::WouldBlock;
+        let over_tcp = |listener: &TcpListener| {
+            let (stream, address) = listener.accept()?;
+            // Replies are sent whole, so nothing is gained by delaying them.
+            let _ = stream.set_nodelay(true);
+            Ok((stream, address.to_string()))
+        };
+        match over_tcp(&self.tcp) {
+            Ok((stream, address)) => return Ok((Stream::Tcp(stream), address)),
+            Err(error) if is_empty(&error) => {}
+            Err(error) => return Err(error),
+        }
+        if let (Some(listener), Some(tls)) = (&self.tls, &shared.tls) {
+            match over_tcp(listener) {
+                Ok((stream, address)) => {
+                    let stream = tls.begin(stream).map_err(io::Error::other)?;
+                    return Ok((Stream::Tls(Box::new(stream)), address));
+                }
+                Err(error) if is_empty(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let (stream, _) = self.unix.as_ref().ok_or(ErrorKind::WouldBlock)?.accept()?;
+        Ok((Stream::Unix(stream), "unix:0".to_owned()))
+    }
+
     fn accept_all(&mut self, shared: &Shared) {
         while !shared.is_stopping() {
-            let accepted = match self.tcp.accept() {
-                Ok((stream, address)) => {
-                    // Replies are sent whole, so nothing is gained by delaying them.
-                    let _ = stream.set_nodelay(true);
-                    Ok((Stream::Tcp(stream), address.to_string()))
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    match self.unix.as_ref().map(UnixListener::accept) {
-                        None => return,
-                        Some(Ok((stream, _))) => Ok((Stream::Unix(stream), "unix:0".to_owned())),
-                        Some(Err(error)) => Err(error),
-                    }
-                }
-                Err(error) => Err(error),
-            };
-            match accepted {
+            match self.accept_one(shared) {
                 Ok((stream, address)) => self.welcome(shared, stream, address),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

@@ -53,6 +53,18 @@ pub struct Settings {
     /// The address to listen on; port 0 takes any free port
     #[arg(long, default_value = "127.0.0.1:6379", value_name = "ADDRESS")]
     pub listen: SocketAddr,
+    /// An address to listen on with TLS as well
+    #[arg(long, value_name = "ADDRESS")]
+    pub tls_listen: Option<SocketAddr>,
+    /// The server's certificate and those between it and its authority, as PEM; read again at SIGHUP
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, as PEM
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// The authorities of clients' certificates, as PEM; clients must have one then
+    #[arg(long, value_name = "FILE")]
+    pub tls_client_ca: Option<PathBuf>,
     /// A Unix socket to listen on as well
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
@@ -136,12 +148,15 @@ impl Settings {
         let has_password = self.requirepass.as_deref().is_some_and(|password| !password.is_empty());
         if self.is_exposed() && !has_password && self.aclfile.is_none() {
             bail!(
-                "refusing to listen on {} without a password: set --requirepass or --aclfile, or listen on 127.0.0.1",
-                self.listen
+                "refusing to listen beyond the loopback address without a password: set --requirepass or --aclfile, or \
+                 listen on 127.0.0.1 only"
             );
         }
         if has_password && self.aclfile.is_some() {
             bail!("--requirepass and --aclfile exclude each other: give the user `default` a password in the file");
+        }
+        if self.tls_listen.is_none() && (self.tls_cert.is_some() || self.tls_client_ca.is_some()) {
+            bail!("--tls-cert and --tls-client-ca need --tls-listen");
         }
         if self.workers == Some(0) || self.databases == 0 || self.databases > 1_024 || self.maxclients == 0 {
             bail!("--workers and --maxclients are at least 1, --databases between 1 and 1024");
@@ -151,7 +166,7 @@ impl Settings {
 
     /// Returns whether an address beyond the loopback is listened on.
     pub fn is_exposed(&self) -> bool {
-        !self.listen.ip().is_loopback()
+        [Some(self.listen), self.tls_listen].iter().flatten().any(|address| !address.ip().is_loopback())
     }
 
     /// Returns the number of worker threads.

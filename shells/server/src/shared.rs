@@ -8,6 +8,7 @@ use crate::session::Found;
 use crate::settings::{Acknowledge, Settings};
 use crate::slow_log::SlowLog;
 use crate::statistics::Statistics;
+use crate::tls::Tls;
 use crate::topics::Topics;
 use crate::waiting::Waiting;
 use holm_commands::{CommandIndex, Cursors, Databases, Function, TABLE};
@@ -26,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) data: CommandIndex<Function>,
     pub(crate) own: CommandIndex<crate::commands::OwnFunction>,
     pub(crate) acl: Acl,
+    pub(crate) tls: Option<Tls>,
     pub(crate) clients: Clients,
     pub(crate) mailboxes: Vec<Mailbox>,
     pub(crate) waiting: Waiting,
@@ -51,6 +53,7 @@ impl Shared {
     pub(crate) fn new(
         settings: Settings,
         acl: Acl,
+        tls: Option<Tls>,
         databases: Databases,
         mailboxes: Vec<Mailbox>,
         acceptor: mio::Waker,
@@ -62,6 +65,7 @@ impl Shared {
             data: CommandIndex::new(TABLE),
             own: CommandIndex::new(OWN),
             acl,
+            tls,
             clients: Clients::default(),
             waiting: Waiting::default(),
             topics: Topics::default(),

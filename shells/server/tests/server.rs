@@ -14,6 +14,8 @@ mod hostile;
 mod pages;
 #[path = "server/protocol.rs"]
 mod protocol;
+#[path = "server/tls.rs"]
+mod tls;
 #[path = "server/transactions.rs"]
 mod transactions;
 #[path = "server/users.rs"]
