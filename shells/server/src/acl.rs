@@ -255,7 +255,7 @@ impl Acl {
         let name = command.name;
         let number = self.catalog.called(name, arguments.get(1));
         let (Some(number), Some(found)) = (number, self.catalog.find(name)) else {
-            return Err(Denied::Command(name.to_owned()));
+            return Err(Denied::Command(name));
         };
         let channels = match name {
             "publish" | "spublish" => arguments.get(1).into_iter().collect(),
@@ -273,7 +273,7 @@ impl Acl {
         };
         let word = |words: Option<&[u8]>| words.unwrap_or(b"*").to_vec();
         user.check(&wanted).map_err(|lacking| match lacking {
-            Lacking::Command => Denied::Command(self.catalog.entry(number).name.clone()),
+            Lacking::Command => Denied::Command(self.catalog.entry(number).name),
             Lacking::Key(index) => Denied::Key(word(wanted.uses.keys.get(index).map(|(key, _)| *key))),
             Lacking::Channel(index) => Denied::Channel(word(wanted.channels.get(index).copied())),
         })?;

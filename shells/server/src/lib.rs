@@ -13,8 +13,9 @@
 //! | `acl` | users and what they may do |
 //! | `shared` | what all threads share |
 //! | `tls`, `tls_stream` | certificates, and a socket with TLS |
+//! | `http` | the page for operators and the metrics |
 //! | `mail`, `waiting`, `topics` | what threads tell each other |
-//! | `clients`, `statistics`, `slow_log` | what is known of clients and commands |
+//! | `clients`, `statistics`, `slow_log`, `process_memory` | what is known of clients and commands |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -22,8 +23,10 @@ mod acl;
 mod clients;
 mod commands;
 mod connection;
+mod http;
 mod load;
 mod mail;
+mod process_memory;
 mod server;
 mod session;
 mod settings;

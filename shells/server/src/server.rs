@@ -1,6 +1,7 @@
 //! A running server: the thread that accepts connections, the workers, the sweep, and the end of all.
 
 use crate::acl::Acl;
+use crate::http::Http;
 use crate::load;
 use crate::mail::{Mail, Mailbox, waker};
 use crate::settings::{Acknowledge, Settings};
@@ -32,6 +33,7 @@ const SWEEP_PAUSE: Duration = Duration::from_millis(100);
 pub struct Server {
     address: SocketAddr,
     tls_address: Option<SocketAddr>,
+    http_address: Option<SocketAddr>,
     shared: Arc<Shared>,
     thread: JoinHandle<anyhow::Result<()>>,
 }
@@ -73,6 +75,8 @@ impl Server {
             let thread = std::thread::Builder::new().name(format!("worker-{number}"));
             workers.push(thread.spawn(move || worker.run())?);
         }
+        let http = shared.settings.http.map(|address| Http::start(address, &shared)).transpose()?;
+        let http_address = http.as_ref().map(Http::address);
         let (stop_sweep, stopped) = mpsc::channel();
         let sweeping = shared.clone();
         let sweeper = std::thread::Builder::new().name("sweep".into()).spawn(move || sweep(&sweeping, &stopped))?;
@@ -83,6 +87,8 @@ impl Server {
             for worker in workers {
                 worker.join().map_err(|_| anyhow::anyhow!("a worker has panicked"))??;
             }
+            // Before the database is closed: pages read it.
+            http.map_or(Ok(()), Http::stop)?;
             drop(stop_sweep);
             sweeper.join().map_err(|_| anyhow::anyhow!("the sweep has panicked"))?;
             let db = served.databases().holm().clone();
@@ -91,8 +97,9 @@ impl Server {
             tracing::info!("closed");
             accepted
         })?;
-        tracing::info!(%address, tls_address = tls_address.map(tracing::field::display), "listening");
-        Ok(Server { address, tls_address, shared, thread })
+        let (tls, http) = (tls_address.map(tracing::field::display), http_address.map(tracing::field::display));
+        tracing::info!(%address, tls, http, "listening");
+        Ok(Server { address, tls_address, http_address, shared, thread })
     }
 
     /// Returns the address that the server listens on.
@@ -103,6 +110,11 @@ impl Server {
     /// Returns the address that the server listens on with TLS.
     pub fn tls_address(&self) -> Option<SocketAddr> {
         self.tls_address
+    }
+
+    /// Returns the address that the server listens on for HTTP.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http_address
     }
 
     /// Returns something that reads the certificates again, from any thread. If that fails, the old ones stay.

@@ -98,6 +98,8 @@ pub(crate) struct Session {
     /// The connection ends once its replies are sent.
     pub(crate) is_closing: bool,
     pub(crate) last_command: &'static str,
+    /// The number of requests so far: with the connection's id, it names one in the log.
+    requests: u64,
     now: u64,
     seed: u64,
 }
@@ -127,6 +129,7 @@ impl Session {
             wants_sync: false,
             is_closing: false,
             last_command: "",
+            requests: 0,
             now: 0,
             seed: RandomState::new().hash_one(place.id),
         }
@@ -151,17 +154,15 @@ impl Session {
 
     /// Carries out a command and appends its reply.
     pub(crate) fn execute(&mut self, shared: &Shared, arguments: &Arguments<'_>, costs: &mut Costs, out: &mut Vec<u8>) {
+        self.requests += 1;
         let started = Instant::now();
         let reply = self.reply_to(shared, arguments).unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
         let nanos = started.elapsed().as_nanos() as u64;
         let cost = costs.entry(self.last_command).or_default();
-        cost.calls += 1;
-        cost.nanos += nanos;
-        cost.failed += u64::from(reply.is_error());
+        cost.note(nanos, reply.is_error());
         let slower_than = shared.slower_than.load(Ordering::Relaxed);
         if slower_than >= 0 && nanos / 1_000 >= slower_than as u64 && self.blocked.is_none() {
-            let name = self.client.details().name.clone();
-            shared.slow_log.add(arguments, nanos / 1_000, &self.client.address, &name);
+            shared.slow_log.add(arguments, nanos / 1_000, &self.client, self.requests);
         }
         self.answer(&reply, out);
     }
@@ -193,7 +194,11 @@ impl Session {
             }
         };
         let about = found.about();
-        self.last_command = about.name;
+        self.last_command = match found {
+            // Those about keys have subcommands, too, and are too many to look for them.
+            Found::Data(_) => about.name,
+            Found::Own(_) => shared.acl.catalog.name_of(about.name, arguments.get(1)),
+        };
         if let Some(queue) = self.queue.as_mut().filter(|_| about.flags & UNQUEUED == 0) {
             queue.bytes += OwnedArguments::from(*arguments).size();
             if about.flags & ALONE != 0 || queue.bytes > MOST_QUEUED {

@@ -65,6 +65,9 @@ pub struct Settings {
     /// The authorities of clients' certificates, as PEM; clients must have one then
     #[arg(long, value_name = "FILE")]
     pub tls_client_ca: Option<PathBuf>,
+    /// An address for HTTP: a page for operators at /, and metrics at /metrics
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<SocketAddr>,
     /// A Unix socket to listen on as well
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
@@ -166,7 +169,7 @@ impl Settings {
 
     /// Returns whether an address beyond the loopback is listened on.
     pub fn is_exposed(&self) -> bool {
-        [Some(self.listen), self.tls_listen].iter().flatten().any(|address| !address.ip().is_loopback())
+        [Some(self.listen), self.tls_listen, self.http].iter().flatten().any(|address| !address.ip().is_loopback())
     }
 
     /// Returns the number of worker threads.

@@ -1,20 +1,26 @@
 //! The commands that took longest.
 
+use crate::clients::Client;
 use holm_commands::{Arguments, Reply};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most arguments, and the most bytes of each, that are kept.
 const MOST_ARGUMENTS: usize = 32;
 const MOST_BYTES: usize = 128;
 
-struct SlowCommand {
-    id: u64,
-    seconds: u64,
-    micros: u64,
-    arguments: Vec<Vec<u8>>,
-    address: String,
-    name: Vec<u8>,
+/// A command that took long.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowCommand {
+    pub(crate) id: u64,
+    /// The connection, and the number of the request on it: the same as in the log.
+    pub(crate) request: String,
+    pub(crate) seconds: u64,
+    pub(crate) micros: u64,
+    pub(crate) arguments: Vec<Vec<u8>>,
+    pub(crate) address: String,
+    pub(crate) name: Vec<u8>,
 }
 
 struct Kept {
@@ -24,15 +30,19 @@ struct Kept {
 }
 
 /// Slow commands, the latest first.
-pub(crate) struct SlowLog(Mutex<Kept>);
+pub(crate) struct SlowLog {
+    kept: Mutex<Kept>,
+    /// Since the start, those among them that are not kept.
+    total: AtomicU64,
+}
 
 impl SlowLog {
     pub(crate) fn new(most: usize) -> Self {
-        SlowLog(Mutex::new(Kept { commands: VecDeque::new(), next: 0, most }))
+        SlowLog { kept: Mutex::new(Kept { commands: VecDeque::new(), next: 0, most }), total: AtomicU64::new(0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn set_most(&self, most: usize) {
@@ -46,7 +56,12 @@ impl SlowLog {
     }
 
     /// Keeps a command. Passwords are left out.
-    pub(crate) fn add(&self, arguments: &Arguments<'_>, micros: u64, address: &str, name: &[u8]) {
+    pub(crate) fn add(&self, arguments: &Arguments<'_>, micros: u64, client: &Client, request: u64) {
+        self.total.fetch_add(1, Ordering::Relaxed);
+        let details = client.details().clone();
+        let request = format!("{}-{request}", client.place.id);
+        let command = arguments[0][..arguments[0].len().min(MOST_BYTES)].escape_ascii();
+        tracing::info!(request, %command, micros, user = %details.user().escape_ascii(), "slow command");
         if arguments.is(0, "auth") || arguments.is(0, "hello") || arguments.is(0, "config") || arguments.is(0, "acl") {
             return;
         }
@@ -63,11 +78,19 @@ impl SlowLog {
         let id = kept.next;
         kept.next += 1;
         let seconds = crate::shared::now_millis() / 1_000;
-        tracing::debug!(id, micros, "slow command");
-        let (address, name) = (address.to_owned(), name.to_vec());
-        kept.commands.push_front(SlowCommand { id, seconds, micros, arguments: words, address, name });
+        let (address, name) = (client.address.clone(), details.name);
+        kept.commands.push_front(SlowCommand { id, request, seconds, micros, arguments: words, address, name });
         let most = kept.most;
         kept.commands.truncate(most);
+    }
+
+    /// Returns the number of slow commands since the start.
+    pub(crate) fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn all(&self) -> Vec<SlowCommand> {
+        self.lock().commands.iter().cloned().collect()
     }
 
     pub(crate) fn len(&self) -> usize {

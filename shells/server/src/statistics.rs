@@ -10,6 +10,51 @@ pub(crate) struct Cost {
     pub(crate) calls: u64,
     pub(crate) nanos: u64,
     pub(crate) failed: u64,
+    /// Calls by their time: up to 1 us, 2 us, 4 us and so on; the last has all that took longer.
+    pub(crate) buckets: [u64; BUCKETS],
+}
+
+/// The number of buckets of a histogram of times: from 1 us to 8 s, and one for more.
+pub(crate) const BUCKETS: usize = 25;
+
+/// Returns the greatest time of a bucket, in microseconds; `None` for the last.
+pub(crate) fn bucket_micros(index: usize) -> Option<u64> {
+    (index + 1 < BUCKETS).then(|| 1 << index)
+}
+
+impl Cost {
+    /// Counts a call.
+    pub(crate) fn note(&mut self, nanos: u64, is_failed: bool) {
+        self.calls += 1;
+        self.nanos += nanos;
+        self.failed += u64::from(is_failed);
+        let micros = nanos.div_ceil(1_000).max(1);
+        let index = (u64::BITS - (micros - 1).leading_zeros()) as usize;
+        self.buckets[index.min(BUCKETS - 1)] += 1;
+    }
+
+    fn add(&mut self, other: &Cost) {
+        self.calls += other.calls;
+        self.nanos += other.nanos;
+        self.failed += other.failed;
+        self.buckets.iter_mut().zip(other.buckets).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// Returns the time within which a part of the calls was done, in microseconds: between the limits of a bucket, as if
+    /// its calls were spread evenly.
+    pub(crate) fn quantile_micros(&self, part: f64) -> f64 {
+        let (wanted, mut before) = (self.calls as f64 * part, 0.0);
+        for (index, count) in self.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let count = *count as f64;
+            if before + count >= wanted {
+                let low = if index == 0 { 0.0 } else { (1_u64 << (index - 1)) as f64 };
+                let high = bucket_micros(index).map_or(2.0 * low, |micros| micros as f64);
+                return low + (high - low) * ((wanted - before) / count).clamp(0.0, 1.0);
+            }
+            before += count;
+        }
+        0.0
+    }
 }
 
 /// Costs by name of the command.
@@ -37,9 +82,7 @@ impl Statistics {
         let mut all = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, cost) in costs.iter_mut().filter(|(_, cost)| cost.calls > 0) {
             let sum = all.entry(name).or_default();
-            sum.calls += cost.calls;
-            sum.nanos += cost.nanos;
-            sum.failed += cost.failed;
+            sum.add(cost);
             self.commands.fetch_add(cost.calls, Ordering::Relaxed);
             self.errors.fetch_add(cost.failed, Ordering::Relaxed);
             *cost = Cost::default();
@@ -65,5 +108,36 @@ impl Statistics {
             &self.denied,
         ];
         counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUCKETS, Cost, bucket_micros};
+
+    #[test]
+    fn calls_lie_in_the_bucket_of_their_time() {
+        for (nanos, limit) in
+            [(0, 1), (1_000, 1), (1_001, 2), (2_000, 2), (2_001, 4), (4_000, 4), (8_388_608_000, 1 << 23)]
+        {
+            let mut cost = Cost::default();
+            cost.note(nanos, false);
+            let index = cost.buckets.iter().position(|count| *count > 0).unwrap();
+            assert_eq!(bucket_micros(index), Some(limit), "{nanos}");
+        }
+        let mut cost = Cost::default();
+        cost.note(u64::MAX, true);
+        assert_eq!((cost.buckets[BUCKETS - 1], bucket_micros(BUCKETS - 1), cost.failed), (1, None, 1));
+    }
+
+    #[test]
+    fn quantiles_lie_between_the_limits_of_their_bucket() {
+        let mut cost = Cost::default();
+        assert_eq!(cost.quantile_micros(0.5), 0.0);
+        (0..99).for_each(|_| cost.note(1_500, false));
+        cost.note(3_000_000, false);
+        assert!((1.0..=2.0).contains(&cost.quantile_micros(0.5)));
+        assert!((1.0..=2.0).contains(&cost.quantile_micros(0.99)));
+        assert!((2_048.0..=4_096.0).contains(&cost.quantile_micros(0.999)));
     }
 }

@@ -10,10 +10,14 @@ mod commands;
 mod durability;
 #[path = "server/hostile.rs"]
 mod hostile;
+#[path = "server/http.rs"]
+mod http;
 #[path = "server/pages.rs"]
 mod pages;
 #[path = "server/protocol.rs"]
 mod protocol;
+#[path = "server/screenshots.rs"]
+mod screenshots;
 #[path = "server/tls.rs"]
 mod tls;
 #[path = "server/transactions.rs"]

@@ -48,8 +48,8 @@ const OF_GROUPS: &[(&str, &str)] = &[
     ("sets", "set"),
     ("sorted sets", "sortedset"),
     ("lists", "list"),
-    ("hyperloglog", "hyperloglog"),
-    ("geo", "geo"),
+    ("counting", "hyperloglog"),
+    ("places", "geo"),
     ("ordered keys", "keyspace"),
     ("connection", "connection"),
     ("transactions", "transaction"),
@@ -91,33 +91,95 @@ const OF_REASONS: &[(&str, &str)] = &[
 
 /// Subcommands by command, with their categories. A command that is absent here has none: a word after its name is an
 /// argument.
-const SUBCOMMANDS: &[(&str, &str, &str)] = &[
-    ("acl", "cat genpass help whoami", ""),
-    ("acl", "deluser dryrun getuser list load log save setuser users", "admin dangerous"),
-    ("client", "caching getname getredir help id info reply setinfo setname tracking trackinginfo", "connection"),
-    ("client", "kill list no-evict no-touch pause unblock unpause", "admin connection dangerous"),
-    ("command", "count docs getkeys getkeysandflags help info list", "connection"),
-    ("config", "get resetstat rewrite set", "admin dangerous"),
-    ("config", "help", ""),
-    ("function", "delete flush load restore", "scripting write"),
-    ("function", "dump help kill list stats", "scripting"),
-    ("latency", "doctor graph histogram history latest reset", "admin dangerous"),
-    ("latency", "help", ""),
-    ("memory", "doctor help malloc-stats purge stats", ""),
-    ("memory", "usage", "read"),
-    ("object", "encoding freq idletime refcount", "keyspace read"),
-    ("object", "help", "keyspace"),
-    ("pubsub", "channels numpat numsub shardchannels shardnumsub", "pubsub"),
-    ("pubsub", "help", ""),
-    ("slowlog", "get len reset", "admin dangerous"),
-    ("slowlog", "help", ""),
+const SUBCOMMANDS: &[(&str, &[&str], &str)] = &[
+    ("acl", &["acl|cat", "acl|genpass", "acl|help", "acl|whoami"], ""),
+    (
+        "acl",
+        &[
+            "acl|deluser",
+            "acl|dryrun",
+            "acl|getuser",
+            "acl|list",
+            "acl|load",
+            "acl|log",
+            "acl|save",
+            "acl|setuser",
+            "acl|users",
+        ],
+        "admin dangerous",
+    ),
+    (
+        "client",
+        &[
+            "client|caching",
+            "client|getname",
+            "client|getredir",
+            "client|help",
+            "client|id",
+            "client|info",
+            "client|reply",
+            "client|setinfo",
+            "client|setname",
+            "client|tracking",
+            "client|trackinginfo",
+        ],
+        "connection",
+    ),
+    (
+        "client",
+        &[
+            "client|kill",
+            "client|list",
+            "client|no-evict",
+            "client|no-touch",
+            "client|pause",
+            "client|unblock",
+            "client|unpause",
+        ],
+        "admin connection dangerous",
+    ),
+    (
+        "command",
+        &[
+            "command|count",
+            "command|docs",
+            "command|getkeys",
+            "command|getkeysandflags",
+            "command|help",
+            "command|info",
+            "command|list",
+        ],
+        "connection",
+    ),
+    ("config", &["config|get", "config|resetstat", "config|rewrite", "config|set"], "admin dangerous"),
+    ("config", &["config|help"], ""),
+    ("function", &["function|delete", "function|flush", "function|load", "function|restore"], "scripting write"),
+    ("function", &["function|dump", "function|help", "function|kill", "function|list", "function|stats"], "scripting"),
+    (
+        "latency",
+        &["latency|doctor", "latency|graph", "latency|histogram", "latency|history", "latency|latest", "latency|reset"],
+        "admin dangerous",
+    ),
+    ("latency", &["latency|help"], ""),
+    ("memory", &["memory|doctor", "memory|help", "memory|malloc-stats", "memory|purge", "memory|stats"], ""),
+    ("memory", &["memory|usage"], "read"),
+    ("object", &["object|encoding", "object|freq", "object|idletime", "object|refcount"], "keyspace read"),
+    ("object", &["object|help"], "keyspace"),
+    (
+        "pubsub",
+        &["pubsub|channels", "pubsub|numpat", "pubsub|numsub", "pubsub|shardchannels", "pubsub|shardnumsub"],
+        "pubsub",
+    ),
+    ("pubsub", &["pubsub|help"], ""),
+    ("slowlog", &["slowlog|get", "slowlog|len", "slowlog|reset"], "admin dangerous"),
+    ("slowlog", &["slowlog|help"], ""),
 ];
 
 /// A command, or a subcommand.
 #[derive(Debug)]
 pub(crate) struct Entry {
     /// The name; that of a subcommand has the command's before it, and a bar between them.
-    pub(crate) name: String,
+    pub(crate) name: &'static str,
     categories: u32,
     /// Its words are allowed one by one.
     pub(crate) has_subcommands: bool,
@@ -161,23 +223,19 @@ impl Default for Catalog {
             let before = entries.len();
             for (_, names, categories) in subcommands {
                 let categories = with_speed(bits_of(categories));
-                entries.extend(names.split(' ').map(|name| Entry {
-                    name: format!("{}|{name}", command.name),
-                    categories,
-                    has_subcommands: false,
-                }));
+                entries.extend(names.iter().map(|name| Entry { name, categories, has_subcommands: false }));
             }
             let has_subcommands = entries.len() > before;
             let categories = categories(group, &command);
-            entries.push(Entry { name: command.name.to_owned(), categories, has_subcommands });
+            entries.push(Entry { name: command.name, categories, has_subcommands });
         }
         // Rules that were written for other servers name these, too.
         entries.extend(UNSUPPORTED.iter().map(|(name, reason)| {
             let categories = OF_REASONS.iter().filter(|(word, _)| reason.ends_with(word)).map(|(_, names)| *names);
             let categories = with_speed(categories.map(bits_of).fold(0, |all, bits| all | bits));
-            Entry { name: (*name).to_owned(), categories, has_subcommands: false }
+            Entry { name, categories, has_subcommands: false }
         }));
-        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        entries.sort_by_key(|entry| entry.name);
         Catalog { entries }
     }
 }
@@ -194,7 +252,7 @@ impl Catalog {
     /// Returns the number of a command or subcommand.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         let lower = name.to_ascii_lowercase();
-        self.entries.binary_search_by(|entry| entry.name[..].cmp(&lower)).ok()
+        self.entries.binary_search_by(|entry| entry.name.cmp(&lower)).ok()
     }
 
     /// Returns the number of what a command line calls: that of the subcommand if there is one.
@@ -205,9 +263,14 @@ impl Catalog {
         first.and_then(|first| self.find(&format!("{name}|{first}"))).or(Some(command))
     }
 
+    /// Returns the full name of what a command line calls.
+    pub(crate) fn name_of(&self, name: &'static str, first: Option<&[u8]>) -> &'static str {
+        self.called(name, first).map_or(name, |number| self.entries[number].name)
+    }
+
     /// Iterates over a command and its subcommands, or over a subcommand alone.
     pub(crate) fn family(&self, number: usize) -> impl Iterator<Item = usize> {
-        let name = &self.entries[number].name;
+        let name = self.entries[number].name;
         let is_of = move |entry: &Entry| entry.name.split('|').next() == Some(name);
         let others = (0..self.entries.len()).filter(move |other| is_of(&self.entries[*other]));
         std::iter::once(number).chain(others.filter(move |other| *other != number))

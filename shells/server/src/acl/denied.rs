@@ -16,7 +16,7 @@ const MOST: usize = 128;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Denied {
     /// Run a command or subcommand.
-    Command(String),
+    Command(&'static str),
     /// Use a key.
     Key(Vec<u8>),
     /// Use a channel.
@@ -39,9 +39,8 @@ impl Denied {
 
     fn object(&self) -> Cow<'_, [u8]> {
         match self {
-            Denied::Command(name) => name.as_bytes().into(),
             Denied::Key(name) | Denied::Channel(name) => name.into(),
-            Denied::Option(name) | Denied::Password(name) => name.as_bytes().into(),
+            Denied::Command(name) | Denied::Option(name) | Denied::Password(name) => name.as_bytes().into(),
         }
     }
 

@@ -234,7 +234,7 @@ impl Selector {
         for (allow, subject) in &self.rules {
             text.push_str(if *allow { " +" } else { " -" });
             match subject {
-                Subject::Entry(number) => text.push_str(&catalog.entry(*number).name),
+                Subject::Entry(number) => text.push_str(catalog.entry(*number).name),
                 Subject::FirstWord(number, word) => text.push_str(&format!("{}|{word}", catalog.entry(*number).name)),
                 Subject::Category(category) => text.push_str(&format!("@{}", catalog::CATEGORIES[*category])),
             }

@@ -127,7 +127,7 @@ fn commands_of(users: &Acl, name: &[u8]) -> Outcome<Reply> {
     let number = std::str::from_utf8(name).ok().and_then(category);
     let unknown = || Refusal::of(format!("ERR Unknown category '{}'", name[..name.len().min(128)].escape_ascii()));
     let members = users.catalog.members(number.ok_or_else(unknown)?);
-    Ok(Reply::bulks(members.map(|number| users.catalog.entry(number).name.clone())))
+    Ok(Reply::bulks(members.map(|number| users.catalog.entry(number).name)))
 }
 
 fn make_password(arguments: &Arguments<'_>) -> Outcome<Reply> {
