@@ -7,6 +7,7 @@ mod config;
 mod connection;
 mod describe;
 mod info;
+mod latency;
 mod ours;
 mod server;
 mod transactions;
@@ -72,6 +73,7 @@ const OF_THE_SERVER: &[Command<OwnFunction>] = &[
     of("flushall", -1, WHOLE, NONE, server::flushall, "Removes all keys, of one database after the other"),
     of("swapdb", 3, WHOLE, NONE, server::swapdb, "Lets two databases change places"),
     of("slowlog", -2, ADMIN, NONE, server::slowlog, "GET, LEN, RESET"),
+    of("latency", -2, ADMIN, NONE, latency::latency, "DOCTOR, GRAPH, HISTOGRAM, HISTORY, LATEST, RESET, HELP"),
     of("wait", 3, CONNECTION, NONE, server::wait, "Answers 0: there are no replicas"),
     of("waitaof", 4, CONNECTION, NONE, server::waitaof, "Answers once all that was written survives a power cut"),
     of("lastsave", 1, FAST, NONE, server::lastsave, "Returns the time: what is written is saved"),

@@ -15,7 +15,7 @@
 //! | `tls`, `tls_stream` | certificates, and a socket with TLS |
 //! | `http` | the page for operators and the metrics |
 //! | `mail`, `waiting`, `topics` | what threads tell each other |
-//! | `clients`, `statistics`, `slow_log`, `process_memory` | what is known of clients and commands |
+//! | `clients`, `statistics`, `slow_log`, `latency`, `process_memory` | what is known of clients and commands |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -24,6 +24,7 @@ mod clients;
 mod commands;
 mod connection;
 mod http;
+mod latency;
 mod load;
 mod mail;
 mod process_memory;

@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const STOP: Token = Token(0);
 const TCP: Token = Token(1);
@@ -153,7 +153,10 @@ fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
     let mut pause = SWEEP_PAUSE;
     while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
         let at = At { database: 0, now: now_millis(), seed: 0, cursors: &shared.cursors };
-        pause = match shared.databases().sweep(at) {
+        let started = Instant::now();
+        let swept = shared.databases().sweep(at);
+        shared.latency.note(started.elapsed(), || now_millis() / 1_000, || "expire-cycle");
+        pause = match swept {
             Ok(swept) => {
                 shared.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
                 if swept.more { Duration::ZERO } else { SWEEP_PAUSE }

@@ -11,8 +11,8 @@ use crate::statistics::Costs;
 use crate::topics::TopicKind;
 use holm::{Snapshot, Transaction};
 use holm_commands::{
-    ALONE, Arguments, At, Command, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal, Reply, RequestLimits,
-    Signal, UNQUEUED, UNSUPPORTED, WRITE,
+    ALONE, Arguments, At, Command, FAST, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal, Reply,
+    RequestLimits, Signal, UNQUEUED, UNSUPPORTED, WRITE,
 };
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -157,7 +157,13 @@ impl Session {
         self.requests += 1;
         let started = Instant::now();
         let reply = self.reply_to(shared, arguments).unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
-        let nanos = started.elapsed().as_nanos() as u64;
+        let took = started.elapsed();
+        let nanos = took.as_nanos() as u64;
+        if self.blocked.is_none() {
+            let is_fast = || shared.command(&arguments[0]).is_some_and(|found| found.about().flags & FAST != 0);
+            let name = || if is_fast() { "fast-command" } else { "command" };
+            shared.latency.note(took, || now_millis() / 1_000, name);
+        }
         let cost = costs.entry(self.last_command).or_default();
         cost.note(nanos, reply.is_error());
         let slower_than = shared.slower_than.load(Ordering::Relaxed);

@@ -104,6 +104,9 @@ pub struct Settings {
     /// The most slow commands that are kept
     #[arg(long, default_value_t = 128, value_name = "N")]
     pub slowlog_max_len: usize,
+    /// What takes longer is kept for LATENCY; 0 for nothing
+    #[arg(long, default_value_t = 0, value_name = "MILLISECONDS")]
+    pub latency_monitor_threshold: u64,
     /// A file of keys and values, separated by tabs, to store in database 0 before clients are served
     #[arg(long, value_name = "FILE")]
     pub load: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use crate::acl::Acl;
 use crate::clients::Clients;
 use crate::commands::OWN;
+use crate::latency::Latency;
 use crate::mail::{ConnectionPlace, Mailbox};
 use crate::session::Found;
 use crate::settings::{Acknowledge, Settings};
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) topics: Topics,
     pub(crate) statistics: Statistics,
     pub(crate) slow_log: SlowLog,
+    pub(crate) latency: Latency,
     pub(crate) stopping: AtomicBool,
     /// Wakes the thread that accepts connections.
     pub(crate) acceptor: mio::Waker,
@@ -59,6 +61,8 @@ impl Shared {
         acceptor: mio::Waker,
         port: u16,
     ) -> Self {
+        let latency = Latency::default();
+        latency.set_threshold(settings.latency_monitor_threshold);
         let random = || RandomState::new().hash_one(std::process::id());
         Shared {
             cursors: Cursors::default(),
@@ -71,6 +75,7 @@ impl Shared {
             topics: Topics::default(),
             statistics: Statistics::default(),
             slow_log: SlowLog::new(settings.slowlog_max_len),
+            latency,
             stopping: AtomicBool::new(false),
             started: Instant::now(),
             run_id: format!("{:016x}{:016x}{:08x}", random(), random(), std::process::id()),

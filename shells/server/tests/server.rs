@@ -12,6 +12,8 @@ mod durability;
 mod hostile;
 #[path = "server/http.rs"]
 mod http;
+#[path = "server/latency.rs"]
+mod latency;
 #[path = "server/pages.rs"]
 mod pages;
 #[path = "server/protocol.rs"]

@@ -18,6 +18,7 @@ fn parameters(shared: &Shared) -> Vec<(String, String)> {
         ("appendonly", "yes".to_owned()),
         ("bind", settings.listen.ip().to_string()),
         ("databases", settings.databases.to_string()),
+        ("latency-monitor-threshold", shared.latency.threshold().to_string()),
         ("maxclients", shared.max_clients.load(Ordering::Relaxed).to_string()),
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
@@ -85,6 +86,7 @@ fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
             _ => return Err(wrong("argument must be one of: allchannels, resetchannels")),
         },
         "acllog-max-len" => shared.acl.log.set_most(size()?),
+        "latency-monitor-threshold" => shared.latency.set_threshold(size()? as u64),
         "slowlog-log-slower-than" => shared.slower_than.store(number()?, Ordering::Relaxed),
         "slowlog-max-len" => shared.slow_log.set_most(size()?),
         "acknowledge" | "aclfile" | "bind" | "databases" | "port" | "proto-max-bulk-len" | "workers" => {
@@ -118,7 +120,6 @@ fn holds_without_effect(name: &str) -> bool {
         "close-on-oom",
         "dynamic-hz",
         "hz",
-        "latency-monitor-threshold",
         "latency-tracking",
         "list-compress-depth",
         "lua-time-limit",
