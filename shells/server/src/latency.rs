@@ -1,7 +1,7 @@
 //! Moments at which something took long: the latest of each kind, one in a second.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -21,16 +21,42 @@ pub(crate) struct LatencyEvent {
 
 type ByName = BTreeMap<&'static str, LatencyEvent>;
 
+/// The percentiles of INFO, unless CONFIG SET has others.
+const PERCENTILES: &[f64] = &[50.0, 99.0, 99.9];
+
 /// All kinds by name. Without a threshold nothing is noted.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Latency {
     threshold_millis: AtomicU64,
     events: Mutex<ByName>,
+    /// Which percentiles INFO shows.
+    percentiles: Mutex<Vec<f64>>,
+    /// INFO shows percentiles.
+    pub(crate) is_shown: AtomicBool,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Latency {
+            threshold_millis: AtomicU64::new(0),
+            events: Mutex::default(),
+            percentiles: Mutex::new(PERCENTILES.to_vec()),
+            is_shown: AtomicBool::new(true),
+        }
+    }
 }
 
 impl Latency {
     fn lock(&self) -> MutexGuard<'_, ByName> {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn percentiles(&self) -> Vec<f64> {
+        self.percentiles.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_percentiles(&self, percentiles: Vec<f64>) {
+        *self.percentiles.lock().unwrap_or_else(PoisonError::into_inner) = percentiles;
     }
 
     pub(crate) fn threshold(&self) -> u64 {

@@ -10,6 +10,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const MOST_ARGUMENTS: usize = 32;
 const MOST_BYTES: usize = 128;
 
+/// The parameters of CONFIG SET whose values are passwords.
+const SECRET_PARAMETERS: &[&str] = &["masterauth", "masteruser", "requirepass", "tls-key-file-pass"];
+
 /// A command that took long.
 #[derive(Clone, Debug)]
 pub(crate) struct SlowCommand {
@@ -21,6 +24,19 @@ pub(crate) struct SlowCommand {
     pub(crate) arguments: Vec<Vec<u8>>,
     pub(crate) address: String,
     pub(crate) name: Vec<u8>,
+}
+
+/// Returns whether a word of a command may be a password, or tell one's hash.
+fn is_secret(arguments: &Arguments<'_>, index: usize) -> bool {
+    let follows = |option: &str, distance: usize| index > distance && arguments.is(index - distance, option);
+    if arguments.is(0, "acl") {
+        return index >= 2 && arguments.is(1, "setuser");
+    }
+    if arguments.is(0, "hello") {
+        return follows("auth", 1) || follows("auth", 2);
+    }
+    let of_pair = index >= 3 && index % 2 == 1 && SECRET_PARAMETERS.iter().any(|name| arguments.is(index - 1, name));
+    arguments.is(0, "config") && arguments.is(1, "set") && of_pair
 }
 
 struct Kept {
@@ -62,14 +78,15 @@ impl SlowLog {
         let request = format!("{}-{request}", client.place.id);
         let command = arguments[0][..arguments[0].len().min(MOST_BYTES)].escape_ascii();
         tracing::info!(request, %command, micros, user = %details.user().escape_ascii(), "slow command");
-        if arguments.is(0, "auth") || arguments.is(0, "hello") || arguments.is(0, "config") || arguments.is(0, "acl") {
+        if arguments.is(0, "auth") {
             return;
         }
         let shorten = |word: &[u8]| match word.len().checked_sub(MOST_BYTES) {
             None | Some(0) => word.to_vec(),
             Some(more) => [&word[..MOST_BYTES], format!("... ({more} more bytes)").as_bytes()].concat(),
         };
-        let mut words: Vec<_> = arguments.from(0).take(MOST_ARGUMENTS).map(shorten).collect();
+        let shown = |(index, word)| if is_secret(arguments, index) { b"(redacted)".to_vec() } else { shorten(word) };
+        let mut words: Vec<_> = arguments.from(0).take(MOST_ARGUMENTS).enumerate().map(shown).collect();
         if arguments.len() > MOST_ARGUMENTS {
             let more = arguments.len() - MOST_ARGUMENTS + 1;
             words[MOST_ARGUMENTS - 1] = format!("... ({more} more arguments)").into_bytes();

@@ -170,10 +170,9 @@ impl Selector {
             _ if word.is_empty() => return Err(RuleError::Syntax),
             _ => {}
         }
+        let is_allowed = self.has(number);
         let words = self.first_words.entry(number).or_default();
-        if !self.allowed.get(number / 64).is_some_and(|bits| bits >> (number % 64) & 1 != 0)
-            && !words.iter().any(|known| known.eq_ignore_ascii_case(word))
-        {
+        if !is_allowed && !words.iter().any(|known| known.eq_ignore_ascii_case(word)) {
             words.push(word.to_owned());
             self.rules.push((true, Subject::FirstWord(number, word.to_ascii_lowercase())));
         }

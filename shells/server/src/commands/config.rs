@@ -18,6 +18,8 @@ fn parameters(shared: &Shared) -> Vec<(String, String)> {
         ("appendonly", "yes".to_owned()),
         ("bind", settings.listen.ip().to_string()),
         ("databases", settings.databases.to_string()),
+        ("latency-tracking", if shared.latency.is_shown.load(Ordering::Relaxed) { "yes" } else { "no" }.to_owned()),
+        ("latency-tracking-info-percentiles", shown(&shared.latency.percentiles())),
         ("latency-monitor-threshold", shared.latency.threshold().to_string()),
         ("maxclients", shared.max_clients.load(Ordering::Relaxed).to_string()),
         ("maxmemory", "0".to_owned()),
@@ -62,6 +64,10 @@ pub(super) fn config(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>
     }
 }
 
+fn shown(percentiles: &[f64]) -> String {
+    percentiles.iter().map(f64::to_string).collect::<Vec<_>>().join(" ")
+}
+
 fn default_of_channels(shared: &Shared) -> &'static str {
     if shared.acl.all_channels.load(Ordering::Relaxed) { "allchannels" } else { "resetchannels" }
 }
@@ -86,6 +92,17 @@ fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
             _ => return Err(wrong("argument must be one of: allchannels, resetchannels")),
         },
         "acllog-max-len" => shared.acl.log.set_most(size()?),
+        "latency-tracking" => match &text.to_ascii_lowercase()[..] {
+            "yes" => shared.latency.is_shown.store(true, Ordering::Relaxed),
+            "no" => shared.latency.is_shown.store(false, Ordering::Relaxed),
+            _ => return Err(wrong("argument must be 'yes' or 'no'")),
+        },
+        "latency-tracking-info-percentiles" => {
+            let percent = |word: &str| word.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+            let percentiles: Option<Vec<f64>> = text.split_whitespace().map(percent).collect();
+            let percentiles = percentiles.ok_or_else(|| wrong("argument must be numbers between 0.0 and 100.0"))?;
+            shared.latency.set_percentiles(percentiles);
+        }
         "latency-monitor-threshold" => shared.latency.set_threshold(size()? as u64),
         "slowlog-log-slower-than" => shared.slower_than.store(number()?, Ordering::Relaxed),
         "slowlog-max-len" => shared.slow_log.set_most(size()?),
@@ -120,7 +137,6 @@ fn holds_without_effect(name: &str) -> bool {
         "close-on-oom",
         "dynamic-hz",
         "hz",
-        "latency-tracking",
         "list-compress-depth",
         "lua-time-limit",
         "busy-reply-threshold",

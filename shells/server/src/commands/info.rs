@@ -20,6 +20,7 @@ const SECTIONS: &[(&str, Section)] = &[
     ("Stats", stats),
     ("Replication", replication),
     ("Commandstats", command_stats),
+    ("Latencystats", latency_stats),
     ("Keyspace", keyspace),
 ];
 
@@ -94,6 +95,19 @@ fn command_stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+fn latency_stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
+    let percentiles = shared.latency.percentiles();
+    if !shared.latency.is_shown.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    for (name, cost) in shared.statistics.costs().iter().filter(|(name, _)| !name.is_empty()) {
+        let of = |percent: &f64| format!("p{percent}={:.3}", cost.quantile_micros(percent / 100.0));
+        let shown: Vec<_> = percentiles.iter().map(of).collect();
+        writeln!(text, "latency_percentiles_usec_{name}:{}\r", shown.join(","))?;
+    }
+    Ok(())
+}
+
 fn keyspace(shared: &Shared, text: &mut String) -> std::fmt::Result {
     let databases = shared.databases();
     for number in 0..databases.count() {
@@ -112,7 +126,7 @@ pub(super) fn info(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>) 
     let all = is_one_of(&["all", "everything"]);
     let mut text = String::new();
     for (title, section) in SECTIONS {
-        if all || is_one_of(&[title]) || by_default && *title != "Commandstats" {
+        if all || is_one_of(&[title]) || by_default && !matches!(*title, "Commandstats" | "Latencystats") {
             let separator = if text.is_empty() { "" } else { "\r\n" };
             text.push_str(&format!("{separator}# {title}\r\n"));
             // Writing to a string does not fail.

@@ -28,6 +28,24 @@ fn what_takes_long_is_noted() {
 }
 
 #[test]
+fn percentiles_are_those_that_are_asked_for() {
+    let served = Served::new(&[]);
+    let mut client = served.client();
+    client.script(&[("set a 1", "OK")]);
+    let info = client.ask("info latencystats");
+    assert!(info.contains("latency_percentiles_usec_set:p50=") && info.contains(",p99.9="), "{info}");
+    client.send_words(&[b"config", b"set", b"latency-tracking-info-percentiles", b"0.0 100.0"]);
+    assert_eq!(client.receive(), "OK");
+    assert!(client.ask("info latencystats").contains("usec_set:p0="));
+    assert!(client.ask("config set latency-tracking-info-percentiles 101").contains("CONFIG SET failed"));
+    client.script(&[
+        ("config get latency-tracking-info-percentiles", "[latency-tracking-info-percentiles 0 100]"),
+        ("config set latency-tracking no", "OK"),
+    ]);
+    assert!(!client.ask("info latencystats").contains("usec_set"));
+}
+
+#[test]
 fn histograms_count_each_call_once() {
     let served = Served::new(&[]);
     let mut client = served.client();

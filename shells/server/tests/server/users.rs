@@ -144,6 +144,12 @@ fn refusals_are_logged_without_secrets() {
             assert!(!other.ask(command).contains(secret), "{secret} in {command}");
         }
     }
+    let slow = other.ask("slowlog get 128");
+    for shown in ["[acl setuser (redacted) (redacted) (redacted)", "[config set requirepass (redacted)]", "[get b]"] {
+        assert!(slow.contains(shown), "{shown} in {slow}");
+    }
+    other.ask("hello 3 auth default pearl");
+    assert!(other.ask("slowlog get 1").contains("[hello 3 auth (redacted) (redacted)]"));
     other.script(&[("acl log reset", "OK"), ("acl log", "[]")]);
 }
 
