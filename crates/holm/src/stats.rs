@@ -104,7 +104,8 @@ pub struct EpochStats {
     pub waiting_operations: u64,
     /// The number of writes that had to wait because the disk could not keep up.
     pub throttled_writes: u64,
-    /// Bytes of lines that are not durable: what a power cut at this moment takes. Writers go on while they are counted.
+    /// Bytes of lines that are not durable: what a power cut at this moment takes. Writers go on while they are
+    /// counted.
     pub pending_bytes: u64,
     /// How long ago the first write of these can have been, in nanoseconds: that of `pending_bytes` is not older. 0 if
     /// everything is durable.

@@ -167,6 +167,7 @@ function tables(status, last, elapsed) {
     ["p50", (row) => micros(row.p50_us), "number"],
     ["p99", (row) => micros(row.p99_us), "number"],
     ["p99.9", (row) => micros(row.p999_us), "number"],
+    ["longest", (row) => micros(row.longest_us), "number"],
   ], rows, "no command yet");
   table("slow", [
     ["request", (row) => row.request],

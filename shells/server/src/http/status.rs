@@ -89,6 +89,7 @@ fn commands(shared: &Shared) -> Vec<Value> {
             "p50_us": cost.quantile_micros(0.5),
             "p99_us": cost.quantile_micros(0.99),
             "p999_us": cost.quantile_micros(0.999),
+            "longest_us": cost.longest_nanos as f64 / 1e3,
             "buckets": cost.buckets,
         })
     };

@@ -121,10 +121,10 @@ fn clients_without_a_certificate_are_refused_where_one_is_needed() {
     let served = authority.serve(&["--tls-client-ca", text(&authority.file("ca.pem"))]);
     let address = served.server().tls_address().unwrap();
     assert!(authority.connect(address, None).ask(&[b"ping"]).is_err());
-    let stranger = Authority::new();
-    stranger.sign("client");
+    let other = Authority::new();
+    other.sign("client");
     for name in ["client.pem", "client.key"] {
-        std::fs::copy(stranger.file(name), authority.file(name)).unwrap();
+        std::fs::copy(other.file(name), authority.file(name)).unwrap();
     }
     assert!(authority.connect(address, Some("client")).ask(&[b"ping"]).is_err());
     authority.sign("client");

@@ -112,7 +112,7 @@ fn what_changes_counts_for_connections_and_queued_commands_that_are_there() {
     other.script(&[("acl setuser ann resetkeys ~b", "OK")]);
     client.script(&[("exec", &format!("[{NO_KEY} OK]")), ("get a", NO_KEY), ("get b", "1")]);
     other.script(&[("acl setuser ann off", "OK")]);
-    // Whoever is in stays in, as clients of other servers know it; nobody comes in.
+    // A connection that has said who it is stays, as clients of other servers know it. New ones are refused.
     client.script(&[
         ("get b", "1"),
         ("auth ann coral", "-WRONGPASS invalid username-password pair or user is disabled."),
