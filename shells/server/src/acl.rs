@@ -97,7 +97,9 @@ impl Acl {
         let catalog = Catalog::default();
         let mut default = User::of(&catalog, DEFAULT_RULES).map_err(|error| anyhow::anyhow!("{error}"))?;
         if let Some(password) = settings.requirepass.as_deref().filter(|password| !password.is_empty()) {
-            set_password(&mut default, &catalog, password.as_bytes());
+            for rule in password_rules(password.as_bytes()) {
+                default.apply(&catalog, &rule, false).map_err(|error| anyhow::anyhow!("{error}"))?;
+            }
         }
         let acl = Acl {
             accounts: RwLock::new([(DEFAULT.to_vec(), Account::new(DEFAULT, default, &catalog))].into()),
@@ -192,12 +194,7 @@ impl Acl {
 
     /// Gives the user `default` a password in place of all others; none if it is empty.
     pub(crate) fn set_default_password(&self, password: &[u8]) -> Result<(), String> {
-        let account = self.default_account();
-        let mut user = User::clone(&account.user());
-        set_password(&mut user, &self.catalog, password);
-        self.check_exposure(&user)?;
-        account.replace(user, &self.catalog);
-        Ok(())
+        self.set(DEFAULT, &password_rules(password)).map(drop)
     }
 
     /// Removes a user. Its sessions may do nothing from then on.
@@ -284,13 +281,10 @@ impl Acl {
     }
 }
 
-fn set_password(user: &mut User, catalog: &Catalog, password: &[u8]) {
-    let rules = match password {
+/// Returns the rules that give a user a password in place of all others.
+fn password_rules(password: &[u8]) -> Vec<Vec<u8>> {
+    match password {
         b"" => vec![b"nopass".to_vec()],
         password => vec![b"resetpass".to_vec(), [b">", password].concat()],
-    };
-    for rule in &rules {
-        // Rules about passwords are right whatever they are.
-        let _ = user.apply(catalog, rule, false);
     }
 }

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<()> {
     let settings = Settings::read(std::env::args_os())?;
     if settings.check_config {
+        Server::check(&settings)?;
         println!("the settings are sound");
         return Ok(());
     }

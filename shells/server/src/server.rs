@@ -39,6 +39,15 @@ pub struct Server {
 }
 
 impl Server {
+    /// Reads the files that the settings name, and does nothing else.
+    ///
+    /// # Errors
+    /// The ACL file or the certificates cannot be used.
+    pub fn check(settings: &Settings) -> anyhow::Result<()> {
+        Acl::open(settings)?;
+        Tls::open(settings).map(drop)
+    }
+
     /// Opens the database, listens, and starts all threads.
     ///
     /// # Errors

@@ -123,12 +123,11 @@ impl DeniedLog {
 
     /// Notes a refusal, in a context: alone, or within a transaction.
     pub(crate) fn add(&self, denied: Denied, context: &'static str, user: &[u8], client: String) {
-        tracing::info!(
-            reason = denied.reason(),
-            object = %denied.object().escape_ascii(),
-            user = %user.escape_ascii(),
-            "a user was refused"
-        );
+        // A wrong name may be a password that was given in its place.
+        let known = (!matches!(denied, Denied::Password(_))).then(|| tracing::field::display(user.escape_ascii()));
+        let object = denied.object();
+        tracing::info!(reason = denied.reason(), object = %object.escape_ascii(), user = known, "a user was refused");
+        drop(object);
         let mut kept = self.lock();
         let is_same = |entry: &Entry| {
             entry.denied == denied

@@ -68,6 +68,7 @@ fn metrics_parse_and_count() {
     let of = |series: &str| *values.get(series).unwrap_or_else(|| panic!("{series} is absent from {text}"));
     assert_eq!(of("holm_commands_total{command=\"get\",result=\"ok\"}"), 2.0);
     assert_eq!(of("holm_commands_total{command=\"get\",result=\"error\"}"), 0.0);
+    assert_eq!(of("holm_commands_total{command=\"lpush\",result=\"ok\"}"), 0.0);
     assert_eq!(of("holm_commands_total{command=\"lpush\",result=\"error\"}"), 1.0);
     assert_eq!(of("holm_commands_total{command=\"client|id\",result=\"ok\"}"), 1.0);
     assert_eq!(of("holm_clients"), 1.0);
@@ -123,6 +124,23 @@ fn the_page_loads_nothing_from_elsewhere() {
     assert_eq!(request(address, "GET /status.json", "Host: example.org\r\n").0, 403);
     assert_eq!(request(address, "GET /status.json", "").0, 403);
     assert_eq!(request(address, "GET /status.json", "Host: localhost:9121\r\n").0, 200);
+}
+
+#[test]
+fn bytes_that_are_no_http_do_no_harm() {
+    let (_served, address) = served(&[]);
+    let long = [b"GET /".to_vec(), vec![b'a'; 100_000], b" HTTP/1.1\r\n\r\n".to_vec()].concat();
+    let many = [b"GET / HTTP/1.1\r\n".to_vec(), b"A: b\r\n".repeat(10_000), b"\r\n".to_vec()].concat();
+    let cases: &[&[u8]] =
+        &[b"", b"\r\n\r\n", b"*1\r\n$4\r\nPING\r\n", &[22, 3, 1, 0, 5, 1], &[0xff; 5_000], &long, &many];
+    for bytes in cases {
+        let mut stream = TcpStream::connect(address).unwrap();
+        // The server may have closed the connection by now.
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    assert_eq!(get(address, "/").0, 200);
 }
 
 #[test]

@@ -193,6 +193,7 @@ fn tls_needs_a_certificate_and_its_key() {
     let folder = tempfile::tempdir().unwrap();
     let start = |options: &[&str]| {
         let settings = holm_server::Settings::for_folder(folder.path(), options)?;
+        assert!(holm_server::Server::check(&settings).is_err());
         holm_server::Server::start(settings).map(drop)
     };
     let cases: &[(&[&str], &str)] = &[

@@ -69,6 +69,24 @@ fn keys_are_read_and_written_where_patterns_allow_it() {
 }
 
 #[test]
+fn each_byte_of_a_password_counts() {
+    let served = Served::new(&[]);
+    let mut client = served.client();
+    // The hash of "coral", and the same but for its last digit.
+    let right = "f39fd9073457c8ee45820dace49b45d4b9fab3456cacc18a2083df023a95b203";
+    let wrong = format!("{}4", &right[..63]);
+    client.script(&[
+        (&format!("acl setuser ann on #{wrong}"), "OK"),
+        ("auth ann coral", "-WRONGPASS invalid username-password pair or user is disabled."),
+        (&format!("acl setuser ann #{right}"), "OK"),
+        (&format!("acl setuser ann !{wrong}"), "OK"),
+        ("auth ann cora", "-WRONGPASS invalid username-password pair or user is disabled."),
+        ("auth absent coral", "-WRONGPASS invalid username-password pair or user is disabled."),
+        ("auth ann coral", "OK"),
+    ]);
+}
+
+#[test]
 fn selectors_do_not_add_up() {
     let served = Served::new(&[]);
     let mut client = client_of(&served, "(+get ~a) (+set ~b)");
