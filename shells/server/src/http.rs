@@ -1,50 +1,53 @@
 //! HTTP for operators: a page at `/`, what it shows as JSON, and metrics at `/metrics`. It only reads.
 //!
-//! Two threads of its own answer; no worker waits for them. Who may see what is decided as for commands: by the user of
-//! HTTP Basic, or by the user `default` where that needs no password. There, a request must name the server by a number
-//! or as `localhost`, so that no page of another site can read this one by a name that it controls.
+//! One thread accepts connections and a few answer; no worker waits for them. Who may see what is decided as for
+//! commands: by the user of HTTP Basic, or by the user `default` where that needs no password. There, a request must name
+//! the server by a number or as `localhost`, so that no page of another site can read this one by a name that it
+//! controls.
 //!
 //! | module | |
 //! |---|---|
 //! | `metrics` | the text for Prometheus |
 //! | `status` | what the page shows |
 //! | `browse` | the keys in order, and their values |
+//! | `wire` | requests and answers as bytes |
 
 mod browse;
 mod metrics;
 mod status;
+mod wire;
 
 use crate::acl::denied::Denied;
 use crate::acl::{Account, DEFAULT};
+use crate::mail::waker;
 use crate::shared::Shared;
+use anyhow::Context;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use holm_commands::{Arguments, OwnedArguments};
-use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use mio::net::TcpListener;
+use mio::{Events, Interest, Poll, Token};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use tiny_http::{Header, Method, Request, Response};
+use std::time::Duration;
+use wire::{Answer, Request};
 
 /// The threads that answer.
-const THREADS: usize = 2;
+const THREADS: usize = 4;
 
-/// What the page may load: only what this server sends.
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; \
-                      form-action 'none'; frame-ancestors 'none'";
+/// The most connections that wait for a thread; others are closed.
+const MOST_WAITING: usize = 64;
+
+const STOP: Token = Token(0);
+const ACCEPT: Token = Token(1);
 
 const HTML: &str = include_str!("../page/index.html");
 const STYLE: &str = include_str!("../page/page.css");
 const SCRIPT: &str = include_str!("../page/page.js");
-
-/// An answer: its status, the type of its content, and the content.
-struct Answer(u16, &'static str, String);
-
-impl Answer {
-    fn refused(status: u16, why: &str) -> Self {
-        Answer(status, "text/plain; charset=utf-8", format!("{why}\n"))
-    }
-}
 
 /// What a request asks of the server.
 struct Visit<'s> {
@@ -67,10 +70,13 @@ impl Visit<'_> {
     }
 }
 
-/// The threads and the socket.
+/// A connection that waits for an answer.
+type Waiting = (TcpStream, SocketAddr);
+
+/// The threads.
 pub(crate) struct Http {
     address: SocketAddr,
-    server: Arc<tiny_http::Server>,
+    waker: mio::Waker,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -80,26 +86,31 @@ impl Http {
     /// # Errors
     /// The address cannot be listened on.
     pub(crate) fn start(address: SocketAddr, shared: &Arc<Shared>) -> anyhow::Result<Self> {
-        let listening = |error| anyhow::anyhow!("listening on {address} for HTTP: {error}");
-        let server = Arc::new(tiny_http::Server::http(address).map_err(listening)?);
-        let address = server.server_addr().to_ip().unwrap_or(address);
+        let mut listener = TcpListener::bind(address).with_context(|| format!("listening on {address} for HTTP"))?;
+        let address = listener.local_addr()?;
+        let poll = Poll::new()?;
+        poll.registry().register(&mut listener, ACCEPT, Interest::READABLE)?;
+        let waker = waker(&poll, STOP)?;
+        let (sender, receiver) = sync_channel(MOST_WAITING);
+        let receiver = Arc::new(Mutex::new(receiver));
+        let named = |name: String| std::thread::Builder::new().name(name);
         let mut threads = Vec::new();
         for number in 0..THREADS {
-            let (server, shared) = (server.clone(), shared.clone());
-            let thread = std::thread::Builder::new().name(format!("http-{number}"));
-            threads.push(thread.spawn(move || serve(&server, &shared))?);
+            let (receiver, shared) = (receiver.clone(), shared.clone());
+            threads.push(named(format!("http-{number}")).spawn(move || serve(&receiver, &shared))?);
         }
-        Ok(Http { address, server, threads })
+        let shared = shared.clone();
+        threads.push(named("http".into()).spawn(move || accept(poll, &listener, &sender, &shared))?);
+        Ok(Http { address, waker, threads })
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Lets the threads end.
+    /// Waits until the threads have ended; the server stops.
     pub(crate) fn stop(self) -> anyhow::Result<()> {
-        // Each call wakes one thread.
-        self.threads.iter().for_each(|_| self.server.unblock());
+        self.waker.wake()?;
         for thread in self.threads {
             thread.join().map_err(|_| anyhow::anyhow!("a thread for HTTP has panicked"))?;
         }
@@ -107,46 +118,53 @@ impl Http {
     }
 }
 
-fn serve(server: &tiny_http::Server, shared: &Shared) {
+/// Accepts connections until the server stops. Then the sender is dropped, which ends the other threads.
+fn accept(mut poll: Poll, listener: &TcpListener, sender: &SyncSender<Waiting>, shared: &Shared) {
+    let mut events = Events::with_capacity(4);
     while !shared.is_stopping() {
-        match server.recv() {
-            Ok(request) => respond(shared, request),
-            // The thread is to end, or the next request is another.
-            Err(error) => tracing::debug!(%error, "no request"),
+        if let Err(error) = poll.poll(&mut events, None)
+            && error.kind() != io::ErrorKind::Interrupted
+        {
+            tracing::error!(%error, "HTTP is served no more");
+            return;
+        }
+        while !shared.is_stopping() {
+            match listener.accept() {
+                Ok((stream, peer)) => {
+                    let stream = TcpStream::from(stream);
+                    if stream.set_nonblocking(false).is_ok() && sender.try_send((stream, peer)).is_err() {
+                        tracing::debug!(%peer, "too many connections wait for HTTP");
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    tracing::warn!(%error, "a connection for HTTP cannot be accepted");
+                    // Mostly too many open files, of which some are closed later.
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            }
         }
     }
 }
 
-fn respond(shared: &Shared, request: Request) {
-    let Answer(status, content_type, content) = answer(shared, &request);
-    let is_head = *request.method() == Method::Head;
-    let mut response = Response::from_string(content).with_status_code(status);
-    let headers = [
-        ("Content-Type", content_type),
-        ("Content-Security-Policy", POLICY),
-        ("Cache-Control", "no-store"),
-        ("X-Content-Type-Options", "nosniff"),
-        ("Referrer-Policy", "no-referrer"),
-        ("Cross-Origin-Resource-Policy", "same-origin"),
-    ];
-    let challenge = (status == 401).then_some(("WWW-Authenticate", "Basic realm=\"holm-server\", charset=\"UTF-8\""));
-    for (name, value) in headers.into_iter().chain(challenge) {
-        if let Ok(header) = Header::from_bytes(name, value) {
-            response.add_header(header);
+fn serve(receiver: &Mutex<Receiver<Waiting>>, shared: &Shared) {
+    loop {
+        let next = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok((mut stream, peer)) = next else { return };
+        let (answer, is_head) = match wire::read(&mut stream, peer) {
+            Ok(None) => continue,
+            Ok(Some(request)) => (answer(shared, &request), request.method == "HEAD"),
+            Err(refused) => (refused, false),
+        };
+        if let Err(error) = wire::write(&mut stream, &answer, is_head) {
+            tracing::debug!(%error, %peer, "an answer was not taken");
         }
-    }
-    let sent = if is_head {
-        request.respond(response.with_data(std::io::empty(), Some(0)))
-    } else {
-        request.respond(response)
-    };
-    if let Err(error) = sent {
-        tracing::debug!(%error, "an answer was not taken");
     }
 }
 
 fn answer(shared: &Shared, request: &Request) -> Answer {
-    if !matches!(request.method(), Method::Get | Method::Head) {
+    if !matches!(&request.method[..], "GET" | "HEAD") {
         return Answer::refused(405, "only GET");
     }
     let account = match authenticate(shared, request) {
@@ -157,7 +175,7 @@ fn answer(shared: &Shared, request: &Request) -> Answer {
     if !visit.may(&[b"info"]) {
         return Answer::refused(403, "this user has no permissions to run the 'info' command");
     }
-    let (path, query) = request.url().split_once('?').unwrap_or((request.url(), ""));
+    let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
     let json = |value: serde_json::Value| Answer(200, "application/json", value.to_string());
     match path {
         "/" => Answer(200, "text/html; charset=utf-8", HTML.to_owned()),
@@ -171,17 +189,13 @@ fn answer(shared: &Shared, request: &Request) -> Answer {
     }
 }
 
-fn header<'r>(request: &'r Request, name: &'static str) -> Option<&'r str> {
-    request.headers().iter().find(|header| header.field.equiv(name)).map(|header| header.value.as_str())
-}
-
 /// Returns the account that a request is made by.
 fn authenticate(shared: &Shared, request: &Request) -> Result<Arc<Account>, Answer> {
-    let Some(credentials) = header(request, "Authorization") else {
+    let Some(credentials) = request.header("authorization") else {
         if shared.acl.needs_password() {
             return Err(Answer::refused(401, "a user and a password are needed"));
         }
-        if !header(request, "Host").is_some_and(is_own_name) {
+        if !request.header("host").is_some_and(is_own_name) {
             return Err(Answer::refused(403, "ask for this server as localhost, or by its number"));
         }
         return Ok(shared.acl.default_account());
@@ -194,8 +208,7 @@ fn authenticate(shared: &Shared, request: &Request) -> Result<Arc<Account>, Answ
     let user = if user.is_empty() { DEFAULT } else { user };
     shared.acl.authenticate(user, password).ok_or_else(|| {
         shared.statistics.denied.fetch_add(1, Ordering::Relaxed);
-        let address = request.remote_addr().map_or_else(String::new, SocketAddr::to_string);
-        shared.acl.log.add(Denied::Password("HTTP"), "toplevel", user, format!("addr={address} cmd=http"));
+        shared.acl.log.add(Denied::Password("HTTP"), "toplevel", user, format!("addr={} cmd=http", request.peer));
         refused()
     })
 }

@@ -34,6 +34,12 @@ fn run() -> anyhow::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let server = Server::start(settings)?;
     println!("listening on {}", server.address());
+    if let Some(address) = server.tls_address() {
+        println!("listening with TLS on {address}");
+    }
+    if let Some(address) = server.http_address() {
+        println!("page at http://{address}/");
+    }
     let (stop, reload) = (server.stopper(), server.reloader());
     let handle = signals.handle();
     let waiting = std::thread::spawn(move || {

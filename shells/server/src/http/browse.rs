@@ -1,8 +1,9 @@
 //! The keys of a database in order, and the beginning of each value: by commands that read, so that a user sees what
 //! its rules let it read.
 
+use crate::http::Visit;
 use crate::http::status::text;
-use crate::http::{Answer, Visit};
+use crate::http::wire::Answer;
 use crate::shared::now_millis;
 use holm_commands::{At, OwnedArguments, Reply};
 use serde_json::{Value, json};

@@ -3,8 +3,9 @@
 use crate::client::Served;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
 
 /// Sends a request and returns the status, the head and the body.
 fn request(address: SocketAddr, line: &str, headers: &str) -> (u16, String, String) {
@@ -141,6 +142,34 @@ fn bytes_that_are_no_http_do_no_harm() {
         let _ = stream.read_to_end(&mut Vec::new());
     }
     assert_eq!(get(address, "/").0, 200);
+    for (line, headers, expected) in [("GET /", "A: b\r\n".repeat(100), 431), ("GET", String::new(), 400)] {
+        assert_eq!(request(address, line, &headers).0, expected);
+    }
+    let (status, head, body) = request(address, "HEAD /", "Host: localhost\r\n");
+    assert_eq!((status, body.len()), (200, 0));
+    assert!(head.contains("Content-Length: ") && !head.contains("Content-Length: 0"), "{head}");
+}
+
+#[test]
+fn the_page_is_served_again_after_files_were_short() {
+    // A server in a process of its own, with so few file descriptors that connections take the last one.
+    let folder = tempfile::tempdir().unwrap();
+    let command = format!(
+        "ulimit -n 60; exec {} {} --listen 127.0.0.1:0 --http 127.0.0.1:0",
+        env!("CARGO_BIN_EXE_holm-server"),
+        folder.path().join("test.holm").display()
+    );
+    let mut shell = Command::new("sh");
+    let mut process = shell.args(["-c", &command]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let lines: Vec<_> = BufReader::new(process.stdout.take().unwrap()).lines().take(2).map(Result::unwrap).collect();
+    let address = lines[1].strip_prefix("page at http://").unwrap().trim_end_matches('/').parse().unwrap();
+    let held: Vec<_> = (0..120).map_while(|_| TcpStream::connect(address).ok()).collect();
+    assert!(held.len() > 60);
+    drop(held);
+    let served = get(address, "/").0;
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(served, 200);
 }
 
 #[test]
