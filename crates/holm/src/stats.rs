@@ -104,6 +104,12 @@ pub struct EpochStats {
     pub waiting_operations: u64,
     /// The number of writes that had to wait because the disk could not keep up.
     pub throttled_writes: u64,
+    /// Bytes of lines that are not durable: what a power cut at this moment takes. Writers go on while they are
+    /// counted.
+    pub pending_bytes: u64,
+    /// How long ago the first write of these can have been, in nanoseconds: that of `pending_bytes` is not older. 0 if
+    /// everything is durable.
+    pub pending_ns: u64,
 }
 
 /// The epoch log and the checkpoints that empty it: a part of [`Stats`].
@@ -228,6 +234,10 @@ impl Stats {
         let read = |number: &AtomicU64| number.load(Relaxed);
         stats.space.grow_stalls = read(&counters.grow_stalls);
         stats.epochs.longest_wait_ns = read(&counters.longest_pin_wait_ns);
+        stats.epochs.pending_bytes = engine.view().store.clock().dirty_bytes() + read(&counters.record_in_writing);
+        if stats.epochs.pending_bytes > 0 {
+            stats.epochs.pending_ns = counters.not_durable_ns();
+        }
         stats.log = LogStats {
             entries: read(&counters.log_records),
             bytes: read(&counters.log_bytes),

@@ -18,6 +18,8 @@ pub(crate) struct Client {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientDetails {
     pub(crate) name: Vec<u8>,
+    /// The user; empty for the one that all begin with.
+    pub(crate) user: Vec<u8>,
     pub(crate) library: Vec<u8>,
     pub(crate) library_version: Vec<u8>,
     pub(crate) database: u32,
@@ -29,6 +31,12 @@ pub(crate) struct ClientDetails {
     /// The number of queued commands, if it is within MULTI.
     pub(crate) queued: Option<usize>,
     pub(crate) is_blocked: bool,
+}
+
+impl ClientDetails {
+    pub(crate) fn user(&self) -> &[u8] {
+        if self.user.is_empty() { crate::acl::DEFAULT } else { &self.user }
+    }
 }
 
 impl Client {
@@ -53,7 +61,7 @@ impl Client {
         let command = if details.last_command.is_empty() { "NULL" } else { details.last_command };
         format!(
             "id={} addr={} name={} age={} idle={idle} flags={flags} db={} sub={} psub={} multi={} cmd={command} \
-             user=default resp={} lib-name={} lib-ver={}",
+             user={} resp={} lib-name={} lib-ver={}",
             self.place.id,
             self.address,
             String::from_utf8_lossy(&details.name),
@@ -62,6 +70,7 @@ impl Client {
             details.channels,
             details.patterns,
             details.queued.map_or(-1, |queued| queued as i64),
+            String::from_utf8_lossy(details.user()),
             if details.is_new_protocol { 3 } else { 2 },
             String::from_utf8_lossy(&details.library),
             String::from_utf8_lossy(&details.library_version),

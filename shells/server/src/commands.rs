@@ -1,5 +1,6 @@
 //! The commands about connections and the server, one file for each family, and the table of all.
 
+mod acl;
 mod changes;
 mod channels;
 mod clients;
@@ -8,6 +9,7 @@ mod connection;
 mod debug;
 mod describe;
 mod info;
+mod latency;
 mod ours;
 mod server;
 mod transactions;
@@ -63,6 +65,8 @@ const OF_CHANNELS: &[Command<OwnFunction>] = &[
 
 #[rustfmt::skip]
 const OF_THE_SERVER: &[Command<OwnFunction>] = &[
+    of("acl", -2, CONNECTION, NONE, acl::acl,
+        "CAT, DELUSER, DRYRUN, GENPASS, GETUSER, HELP, LIST, LOAD, LOG, SAVE, SETUSER, USERS, WHOAMI"),
     of("info", -1, CONNECTION, NONE, info::info, "Returns what the server knows of itself, by sections"),
     of("config", -2, ADMIN, NONE, config::config, "GET, SET, RESETSTAT"),
     of("command", -1, CONNECTION, NONE, describe::command, "COUNT, LIST, INFO, DOCS, GETKEYS"),
@@ -71,6 +75,7 @@ const OF_THE_SERVER: &[Command<OwnFunction>] = &[
     of("flushall", -1, WHOLE, NONE, server::flushall, "Removes all keys, of one database after the other"),
     of("swapdb", 3, WHOLE, NONE, server::swapdb, "Lets two databases change places"),
     of("slowlog", -2, ADMIN, NONE, server::slowlog, "GET, LEN, RESET"),
+    of("latency", -2, ADMIN, NONE, latency::latency, "DOCTOR, GRAPH, HISTOGRAM, HISTORY, LATEST, RESET, HELP"),
     of("wait", 3, CONNECTION, NONE, server::wait, "Answers 0: there are no replicas"),
     of("waitaof", 4, CONNECTION, NONE, server::waitaof, "Answers once all that was written survives a power cut"),
     of("lastsave", 1, FAST, NONE, server::lastsave, "Returns the time: what is written is saved"),

@@ -258,6 +258,9 @@ impl Connection {
 
     /// Sends what the socket takes.
     pub(crate) fn flush(&mut self, shared: &Shared) {
+        if self.stream.has_unsent() {
+            self.is_dead |= self.stream.flush().is_err_and(|error| error.kind() != ErrorKind::WouldBlock);
+        }
         let until = self.held.front().map_or(self.output.len(), |(_, from)| *from);
         while self.sent < until && !self.is_dead {
             match self.stream.write(&self.output[self.sent..until]) {
@@ -277,7 +280,7 @@ impl Connection {
             if self.output.capacity() > LARGE_BUFFER {
                 self.output = Vec::new();
             }
-            self.is_dead |= self.session.is_closing;
+            self.is_dead |= self.session.is_closing && !self.stream.has_unsent();
         } else if self.unsent() > shared.max_output.load(Ordering::Relaxed) {
             tracing::warn!(client = self.session.place.id, bytes = self.unsent(), "a client reads too slowly");
             self.is_dead = true;

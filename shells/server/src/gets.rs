@@ -4,7 +4,7 @@ use crate::session::{ReplyMode, Session};
 use crate::settings::Acknowledge;
 use crate::shared::Shared;
 use crate::statistics::Costs;
-use holm_commands::{Arguments, Place, Reply};
+use holm_commands::{Arguments, Place};
 use std::time::Instant;
 
 impl Session {
@@ -31,7 +31,10 @@ impl Session {
             [get] => self.execute(shared, &Arguments::new(input, get), costs, out),
             all => {
                 // Each is refused or not, as if it came alone.
-                let is_allowed = all.iter().all(|get| self.find(shared, &Arguments::new(input, get)).is_ok());
+                // Each look is noted where it refuses, so a user with rules is looked at once, command by command.
+                let may_do_all = self.account.may_do_all();
+                let is_allowed =
+                    may_do_all && all.iter().all(|get| self.find(shared, &Arguments::new(input, get)).is_ok());
                 if !is_allowed || !self.run_gets(shared, input, all, costs, out) {
                     all.iter().for_each(|get| self.execute(shared, &Arguments::new(input, get), costs, out));
                 }
@@ -56,14 +59,14 @@ impl Session {
         if self.acknowledge == Some(Acknowledge::Synced) {
             self.wants_sync = true;
         }
-        let nanos = started.elapsed().as_nanos() as u64;
+        // Each takes its share of the time.
+        let nanos = started.elapsed().as_nanos() as u64 / gets.len() as u64;
         let cost = costs.entry("get").or_default();
-        cost.calls += gets.len() as u64;
-        cost.nanos += nanos;
-        cost.failed += replies.iter().filter(|reply| Reply::is_error(reply)).count() as u64;
         self.last_command = "get";
         for (reply, get) in replies.iter().zip(gets) {
-            shared.note_slow(&Arguments::new(input, get), nanos / gets.len() as u64, self.place);
+            self.requests += 1;
+            cost.note(nanos, reply.is_error());
+            shared.note_slow(&Arguments::new(input, get), nanos, &self.client, self.requests);
             self.answer(reply, out);
         }
         true

@@ -11,21 +11,29 @@
 //! | `connection`, `stream` | a socket with its buffers |
 //! | `session`, `gets` | what a client has said so far, and how its commands are carried out |
 //! | `commands` | the commands about connections and the server, and their table |
+//! | `acl` | users and what they may do |
 //! | `shared` | what all threads share |
+//! | `tls`, `tls_stream` | certificates, and a socket with TLS |
+//! | `http` | the page for operators and the metrics |
 //! | `mail`, `waiting`, `topics` | what threads tell each other |
 //! | `feeds` | changes that clients follow |
 //! | `clients`, `statistics`, `slow_log` | what is known of clients and commands |
+//! | `clients`, `statistics`, `slow_log`, `latency`, `process_memory` | what is known of clients and commands |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod acl;
 mod clients;
 mod commands;
 mod connection;
 mod feeds;
 mod gets;
+mod http;
+mod latency;
 mod load;
 mod long;
 mod mail;
+mod process_memory;
 mod server;
 mod session;
 mod settings;
@@ -33,10 +41,12 @@ mod shared;
 mod slow_log;
 mod statistics;
 mod stream;
+mod tls;
+mod tls_stream;
 mod topics;
 mod waiting;
 mod worker;
 
 pub use commands::table_of_commands;
 pub use server::Server;
-pub use settings::{Acknowledge, Settings};
+pub use settings::{Acknowledge, ChannelDefault, Settings};

@@ -3,12 +3,13 @@
 //! A command begins on its worker, with a budget of pairs that it may visit. One that only reads and goes beyond the
 //! budget is begun anew here. Its connection waits for it; the reply comes back by mail, as bytes.
 
+use crate::clients::Client;
 use crate::mail::{ConnectionPlace, Mail};
-use crate::shared::Shared;
+use crate::shared::{Shared, now_millis};
 use holm::Snapshot;
 use holm_commands::{At, Command, Function, OwnedArguments, Protocol, Reply};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 /// The pairs that a command visits on its worker: some milliseconds.
@@ -20,6 +21,9 @@ pub(crate) const THREADS: usize = 2;
 /// A command that takes long.
 pub(crate) struct LongCommand {
     pub(crate) place: ConnectionPlace,
+    pub(crate) client: Arc<Client>,
+    /// The number of the request on its connection.
+    pub(crate) request: u64,
     pub(crate) command: &'static Command<Function>,
     pub(crate) arguments: OwnedArguments,
     pub(crate) database: u32,
@@ -67,7 +71,7 @@ impl LongCommands {
 /// Carries out long commands until the server stops.
 pub(crate) fn run(shared: &Shared) {
     while let Some(long) = shared.long.next() {
-        let LongCommand { place, command, arguments, database, now, seed, snapshot, protocol } = long;
+        let LongCommand { place, client, request, command, arguments, database, now, seed, snapshot, protocol } = long;
         let started = Instant::now();
         let at = At { database, now, seed, cursors: &shared.cursors };
         let arguments = arguments.lend();
@@ -78,8 +82,9 @@ pub(crate) fn run(shared: &Shared) {
         let reply = answer.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
         let mut bytes = Vec::new();
         reply.encode(protocol, &mut bytes);
-        let nanos = started.elapsed().as_nanos() as u64;
-        shared.note_slow(&arguments, nanos, place);
+        let took = started.elapsed();
+        shared.latency.note(took, || now_millis() / 1_000, || "command");
+        shared.note_slow(&arguments, took.as_nanos() as u64, &client, request);
         shared.mailbox(place).send(Mail::Answer { id: place.id, bytes });
     }
 }

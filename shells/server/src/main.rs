@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use holm_server::{Server, Settings};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
@@ -26,19 +26,31 @@ fn main() -> ExitCode {
 fn run() -> anyhow::Result<()> {
     let settings = Settings::read(std::env::args_os())?;
     if settings.check_config {
+        Server::check(&settings)?;
         println!("the settings are sound");
         return Ok(());
     }
     // Before any thread, so that a signal during the opening ends the server in order, too.
-    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let server = Server::start(settings)?;
     println!("listening on {}", server.address());
-    let stop = server.stopper();
+    if let Some(address) = server.tls_address() {
+        println!("listening with TLS on {address}");
+    }
+    if let Some(address) = server.http_address() {
+        println!("page at http://{address}/");
+    }
+    let (stop, reload) = (server.stopper(), server.reloader());
     let handle = signals.handle();
     let waiting = std::thread::spawn(move || {
-        if let Some(signal) = signals.forever().next() {
+        for signal in signals.forever() {
+            if signal == SIGHUP {
+                reload();
+                continue;
+            }
             tracing::info!(signal, "stopping");
             stop();
+            break;
         }
     });
     let done = server.join();

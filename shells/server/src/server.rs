@@ -1,27 +1,31 @@
 //! A running server: the thread that accepts connections, the workers, the sweep, and the end of all.
 
+use crate::acl::Acl;
+use crate::http::Http;
 use crate::load;
 use crate::long;
 use crate::mail::{Mail, Mailbox, waker};
 use crate::settings::{Acknowledge, Settings};
 use crate::shared::{Shared, now_millis};
 use crate::stream::Stream;
+use crate::tls::Tls;
 use crate::worker::{MAIL, Worker};
 use anyhow::Context;
 use holm::{Database, Durability};
 use holm_commands::{At, Databases};
 use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token};
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const STOP: Token = Token(0);
 const TCP: Token = Token(1);
 const UNIX: Token = Token(2);
+const TLS: Token = Token(3);
 
 /// How long a connection is silent before the system asks whether the client is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(300);
@@ -32,11 +36,22 @@ const SWEEP_PAUSE: Duration = Duration::from_millis(100);
 /// A running server. It stops when it is asked to, and not when this is dropped.
 pub struct Server {
     address: SocketAddr,
+    tls_address: Option<SocketAddr>,
+    http_address: Option<SocketAddr>,
     shared: Arc<Shared>,
     thread: JoinHandle<anyhow::Result<()>>,
 }
 
 impl Server {
+    /// Reads the files that the settings name, and does nothing else.
+    ///
+    /// # Errors
+    /// The ACL file or the certificates cannot be used.
+    pub fn check(settings: &Settings) -> anyhow::Result<()> {
+        Acl::open(settings)?;
+        Tls::open(settings).map(drop)
+    }
+
     /// Opens the database, listens, and starts all threads.
     ///
     /// # Errors
@@ -46,9 +61,12 @@ impl Server {
             Acknowledge::Applied => Durability::default(),
             Acknowledge::Synced | Acknowledge::None => Durability::OnSync,
         };
-        let listener =
-            TcpListener::bind(settings.listen).with_context(|| format!("listening on {}", settings.listen))?;
+        let acl = Acl::open(&settings)?;
+        let tls = Tls::open(&settings)?;
+        let listener = listen(settings.listen)?;
         let address = listener.local_addr()?;
+        let tls_listener = settings.tls_listen.map(listen).transpose()?;
+        let tls_address = tls_listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let path = settings.path.clone();
         let db = Database::builder().durability(durability).open(&path);
         let db = db.with_context(|| format!("opening {}", path.display()))?;
@@ -61,9 +79,9 @@ impl Server {
         let polls = (0..settings.worker_count()).map(|_| Poll::new()).collect::<Result<Vec<_>, _>>()?;
         let mailboxes = polls.iter().map(|poll| Ok(Mailbox::new(waker(poll, MAIL)?))).collect::<anyhow::Result<_>>()?;
         let poll = Poll::new()?;
-        let acceptor = Acceptor::new(&settings, listener, poll)?;
+        let acceptor = Acceptor::new(&settings, listener, tls_listener, poll)?;
         let wake = waker(&acceptor.poll, STOP)?;
-        let shared = Arc::new(Shared::new(settings, databases, mailboxes, wake, address.port()));
+        let shared = Arc::new(Shared::new(settings, acl, tls, databases, mailboxes, wake, address.port()));
         // Without the database: a thread of the database holds this, and must not be the one that drops it.
         let mailboxes = shared.mailboxes.clone();
         shared.databases().holm().on_sync(move || mailboxes.iter().for_each(Mailbox::ring));
@@ -78,6 +96,8 @@ impl Server {
             let (shared, thread) = (shared.clone(), std::thread::Builder::new().name(format!("long-{number}")));
             long.push(thread.spawn(move || long::run(&shared))?);
         }
+        let http = shared.settings.http.map(|address| Http::start(address, &shared)).transpose()?;
+        let http_address = http.as_ref().map(Http::address);
         let (stop_sweep, stopped) = mpsc::channel();
         let sweeping = shared.clone();
         let sweeper = std::thread::Builder::new().name("sweep".into()).spawn(move || sweep(&sweeping, &stopped))?;
@@ -92,6 +112,8 @@ impl Server {
             for thread in long {
                 thread.join().map_err(|_| anyhow::anyhow!("a thread of long commands has panicked"))?;
             }
+            // Before the database is closed: pages read it.
+            http.map_or(Ok(()), Http::stop)?;
             drop(stop_sweep);
             sweeper.join().map_err(|_| anyhow::anyhow!("the sweep has panicked"))?;
             let db = served.databases().holm().clone();
@@ -100,13 +122,34 @@ impl Server {
             tracing::info!("closed");
             accepted
         })?;
-        tracing::info!(%address, "listening");
-        Ok(Server { address, shared, thread })
+        let (tls, http) = (tls_address.map(tracing::field::display), http_address.map(tracing::field::display));
+        tracing::info!(%address, tls, http, "listening");
+        Ok(Server { address, tls_address, http_address, shared, thread })
     }
 
     /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Returns the address that the server listens on with TLS.
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        self.tls_address
+    }
+
+    /// Returns the address that the server listens on for HTTP.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http_address
+    }
+
+    /// Returns something that reads the certificates again, from any thread. If that fails, the old ones stay.
+    pub fn reloader(&self) -> impl Fn() + Send + Sync + use<> {
+        let shared = self.shared.clone();
+        move || match shared.tls.as_ref().map(Tls::reload) {
+            None => tracing::info!("there are no certificates to read again"),
+            Some(Ok(())) => tracing::info!("the certificates were read again"),
+            Some(Err(error)) => tracing::error!(error = format!("{error:#}"), "the old certificates stay"),
+        }
     }
 
     /// Returns something that stops the server, from any thread.
@@ -138,7 +181,10 @@ fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
             continue;
         }
         let at = At { database: 0, now: now_millis(), seed: 0, cursors: &shared.cursors };
-        pause = match shared.databases().sweep(at) {
+        let started = Instant::now();
+        let swept = shared.databases().sweep(at);
+        shared.latency.note(started.elapsed(), || now_millis() / 1_000, || "expire-cycle");
+        pause = match swept {
             Ok(swept) => {
                 shared.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
                 if swept.more { Duration::ZERO } else { SWEEP_PAUSE }
@@ -151,17 +197,30 @@ fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
     }
 }
 
+fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).with_context(|| format!("listening on {address}"))
+}
+
 /// Accepts connections and gives them to the workers in turn.
 struct Acceptor {
     poll: Poll,
     tcp: TcpListener,
+    tls: Option<TcpListener>,
     unix: Option<UnixListener>,
     next: u64,
 }
 
 impl Acceptor {
-    fn new(settings: &Settings, mut tcp: TcpListener, poll: Poll) -> anyhow::Result<Self> {
+    fn new(
+        settings: &Settings,
+        mut tcp: TcpListener,
+        mut tls: Option<TcpListener>,
+        poll: Poll,
+    ) -> anyhow::Result<Self> {
         poll.registry().register(&mut tcp, TCP, Interest::READABLE)?;
+        if let Some(tls) = &mut tls {
+            poll.registry().register(tls, TLS, Interest::READABLE)?;
+        }
         let mut unix = None;
         if let Some(path) = &settings.unix_socket {
             // A socket that a server has left behind; nobody listens on it.
@@ -172,7 +231,7 @@ impl Acceptor {
             poll.registry().register(&mut listener, UNIX, Interest::READABLE)?;
             unix = Some(listener);
         }
-        Ok(Acceptor { poll, tcp, unix, next: 1 })
+        Ok(Acceptor { poll, tcp, tls, unix, next: 1 })
     }
 
     fn run(mut self, shared: &Shared) -> anyhow::Result<()> {
@@ -191,27 +250,40 @@ impl Acceptor {
         Ok(())
     }
 
+    /// Accepts one connection of any listener that has one.
+    fn accept_one(&self, shared: &Shared) -> io::Result<(Stream, String)> {
+        let is_empty = |error: &io::Error| error.kind() == ErrorKind::WouldBlock;
+        let over_tcp = |listener: &TcpListener| {
+            let (stream, address) = listener.accept()?;
+            // Replies are sent whole, so nothing is gained by delaying them.
+            let _ = stream.set_nodelay(true);
+            // A client whose machine is gone says nothing. The probes end its connection.
+            let probes = socket2::TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE / 4);
+            let _ = socket2::SockRef::from(&stream).set_tcp_keepalive(&probes);
+            Ok((stream, address.to_string()))
+        };
+        match over_tcp(&self.tcp) {
+            Ok((stream, address)) => return Ok((Stream::Tcp(stream), address)),
+            Err(error) if is_empty(&error) => {}
+            Err(error) => return Err(error),
+        }
+        if let (Some(listener), Some(tls)) = (&self.tls, &shared.tls) {
+            match over_tcp(listener) {
+                Ok((stream, address)) => {
+                    let stream = tls.begin(stream).map_err(io::Error::other)?;
+                    return Ok((Stream::Tls(Box::new(stream)), address));
+                }
+                Err(error) if is_empty(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let (stream, _) = self.unix.as_ref().ok_or(ErrorKind::WouldBlock)?.accept()?;
+        Ok((Stream::Unix(stream), "unix:0".to_owned()))
+    }
+
     fn accept_all(&mut self, shared: &Shared) {
         while !shared.is_stopping() {
-            let accepted = match self.tcp.accept() {
-                Ok((stream, address)) => {
-                    // Replies are sent whole, so nothing is gained by delaying them.
-                    let _ = stream.set_nodelay(true);
-                    // A client whose machine is gone says nothing. The probes end its connection.
-                    let probes = socket2::TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE / 4);
-                    let _ = socket2::SockRef::from(&stream).set_tcp_keepalive(&probes);
-                    Ok((Stream::Tcp(stream), address.to_string()))
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    match self.unix.as_ref().map(UnixListener::accept) {
-                        None => return,
-                        Some(Ok((stream, _))) => Ok((Stream::Unix(stream), "unix:0".to_owned())),
-                        Some(Err(error)) => Err(error),
-                    }
-                }
-                Err(error) => Err(error),
-            };
-            match accepted {
+            match self.accept_one(shared) {
                 Ok((stream, address)) => self.welcome(shared, stream, address),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

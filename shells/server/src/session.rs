@@ -1,5 +1,7 @@
 //! A client's session: what it has said so far, and how its commands are carried out.
 
+use crate::acl::Account;
+use crate::acl::denied::Denied;
 use crate::clients::Client;
 use crate::commands::OwnFunction;
 use crate::long::{BUDGET, LongCommand};
@@ -10,8 +12,8 @@ use crate::statistics::Costs;
 use crate::topics::TopicKind;
 use holm::{Snapshot, Transaction};
 use holm_commands::{
-    ALONE, Arguments, At, Command, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal, Reply, RequestLimits,
-    Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
+    ALONE, Arguments, At, Command, FAST, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal, Reply,
+    RequestLimits, Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
 };
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -82,6 +84,8 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     pub(crate) database: u32,
     pub(crate) is_authenticated: bool,
+    /// The user.
+    pub(crate) account: Arc<Account>,
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Option<Watched>,
     pub(crate) channels: BTreeSet<Vec<u8>>,
@@ -99,6 +103,8 @@ pub(crate) struct Session {
     /// The connection ends once its replies are sent.
     pub(crate) is_closing: bool,
     pub(crate) last_command: &'static str,
+    /// The number of requests so far: with the connection's id, it names one in the log.
+    pub(crate) requests: u64,
     now: u64,
     seed: u64,
 }
@@ -109,13 +115,14 @@ const BEFORE_AUTH: Refusal = Refusal::text("NOAUTH Authentication required.");
 const MOST_QUEUED: usize = 256 << 20;
 
 impl Session {
-    pub(crate) fn new(place: ConnectionPlace, client: Arc<Client>, needs_password: bool) -> Self {
+    pub(crate) fn new(place: ConnectionPlace, client: Arc<Client>, shared: &Shared) -> Self {
         Session {
             place,
             client,
             protocol: Protocol::Resp2,
             database: 0,
-            is_authenticated: !needs_password,
+            is_authenticated: !shared.acl.needs_password(),
+            account: shared.acl.default_account(),
             queue: None,
             watched: None,
             channels: BTreeSet::new(),
@@ -128,6 +135,7 @@ impl Session {
             wants_sync: false,
             is_closing: false,
             last_command: "",
+            requests: 0,
             now: 0,
             seed: RandomState::new().hash_one(place.id),
         }
@@ -152,15 +160,20 @@ impl Session {
 
     /// Carries out a command and appends its reply.
     pub(crate) fn execute(&mut self, shared: &Shared, arguments: &Arguments<'_>, costs: &mut Costs, out: &mut Vec<u8>) {
+        self.requests += 1;
         let started = Instant::now();
         let reply = self.reply_to(shared, arguments).unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
-        let nanos = started.elapsed().as_nanos() as u64;
-        let cost = costs.entry(self.last_command).or_default();
-        cost.calls += 1;
-        cost.nanos += nanos;
-        cost.failed += u64::from(reply.is_error());
+        let took = started.elapsed();
+        let nanos = took.as_nanos() as u64;
         if !self.is_waiting() {
-            shared.note_slow(arguments, nanos, self.place);
+            let is_fast = || shared.command(&arguments[0]).is_some_and(|found| found.about().flags & FAST != 0);
+            let name = || if is_fast() { "fast-command" } else { "command" };
+            shared.latency.note(took, || now_millis() / 1_000, name);
+        }
+        let cost = costs.entry(self.last_command).or_default();
+        cost.note(nanos, reply.is_error());
+        if !self.is_waiting() {
+            shared.note_slow(arguments, nanos, &self.client, self.requests);
         }
         self.answer(&reply, out);
     }
@@ -210,7 +223,11 @@ impl Session {
             }
         };
         let about = found.about();
-        self.last_command = about.name;
+        self.last_command = match found {
+            // Those about keys have subcommands, too, and are too many to look for them.
+            Found::Data(_) => about.name,
+            Found::Own(_) => shared.acl.catalog.name_of(about.name, arguments.get(1)),
+        };
         if let Some(queue) = self.queue.as_mut().filter(|_| about.flags & UNQUEUED == 0) {
             queue.bytes += OwnedArguments::from(*arguments).size();
             if about.flags & ALONE != 0 || queue.bytes > MOST_QUEUED {
@@ -229,9 +246,7 @@ impl Session {
     /// Finds a command, and refuses what the client may not do.
     pub(crate) fn find(&mut self, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Found> {
         let name = &arguments[0];
-        let data = shared.data.find(name).map(Found::Data);
-        let found = data.or_else(|| shared.own.find(name).map(Found::Own));
-        let Some(found) = found else {
+        let Some(found) = shared.command(name) else {
             self.last_command = "";
             if !self.is_authenticated {
                 return Err(BEFORE_AUTH);
@@ -245,6 +260,10 @@ impl Session {
         if !self.is_authenticated && about.flags & NO_AUTH == 0 {
             return Err(BEFORE_AUTH);
         }
+        if !self.account.may_do_all() {
+            let context = if self.queue.is_some() { "multi" } else { "toplevel" };
+            self.check(shared, &about, arguments, context)?;
+        }
         if self.protocol == Protocol::Resp2 && self.is_subscribed() && !is_for_subscribers(about.name) {
             return Err(Refusal::of(format!(
                 "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in \
@@ -253,6 +272,34 @@ impl Session {
             )));
         }
         Ok(found)
+    }
+
+    /// Refuses what the user may not do.
+    pub(crate) fn check(
+        &self,
+        shared: &Shared,
+        command: &Command<()>,
+        arguments: &Arguments<'_>,
+        context: &'static str,
+    ) -> Outcome<()> {
+        shared.acl.check(&self.account.user(), command, arguments).map_err(|denied| {
+            let refusal = denied.refusal();
+            self.note_denied(shared, denied, context, &self.account.name);
+            refusal
+        })
+    }
+
+    /// Notes what a user was refused.
+    pub(crate) fn note_denied(&self, shared: &Shared, denied: Denied, context: &'static str, user: &[u8]) {
+        shared.statistics.denied.fetch_add(1, Ordering::Relaxed);
+        self.note_details();
+        shared.acl.log.add(denied, context, user, self.client.line());
+    }
+
+    /// Becomes a user.
+    pub(crate) fn enter(&mut self, account: Arc<Account>) {
+        self.client.details().user.clone_from(&account.name);
+        (self.account, self.is_authenticated) = (account, true);
     }
 
     pub(crate) fn is_subscribed(&self) -> bool {
@@ -323,8 +370,8 @@ impl Session {
     fn begin_long(&mut self, shared: &Shared, command: &'static Command<Function>, arguments: &Arguments<'_>) -> Reply {
         let At { database, now, seed, .. } = self.at(shared);
         let (snapshot, arguments) = (self.snapshot.clone(), OwnedArguments::from(*arguments));
-        let (place, protocol) = (self.place, self.protocol);
-        let long = LongCommand { place, command, arguments, database, now, seed, snapshot, protocol };
+        let (place, client, request, protocol) = (self.place, self.client.clone(), self.requests, self.protocol);
+        let long = LongCommand { place, client, request, command, arguments, database, now, seed, snapshot, protocol };
         shared.statistics.long_commands.fetch_add(1, Ordering::Relaxed);
         shared.long.begin(long);
         self.is_away = true;

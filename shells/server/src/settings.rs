@@ -28,6 +28,22 @@ impl Acknowledge {
     }
 }
 
+/// Which channels new users may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
+pub enum ChannelDefault {
+    /// All.
+    AllChannels,
+    /// None.
+    ResetChannels,
+}
+
+impl ChannelDefault {
+    pub(crate) fn allows_all(self) -> bool {
+        self == ChannelDefault::AllChannels
+    }
+}
+
 /// Serves a database of Holm to clients of the Redis protocol.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "holm-server", version, args_override_self = true)]
@@ -37,6 +53,21 @@ pub struct Settings {
     /// The address to listen on; port 0 takes any free port
     #[arg(long, default_value = "127.0.0.1:6379", value_name = "ADDRESS")]
     pub listen: SocketAddr,
+    /// An address to listen on with TLS as well
+    #[arg(long, value_name = "ADDRESS")]
+    pub tls_listen: Option<SocketAddr>,
+    /// The server's certificate and those between it and its authority, as PEM; read again at SIGHUP
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, as PEM
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// The authorities of clients' certificates, as PEM; clients must have one then
+    #[arg(long, value_name = "FILE")]
+    pub tls_client_ca: Option<PathBuf>,
+    /// An address for HTTP: a page for operators at /, and metrics at /metrics
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<SocketAddr>,
     /// A Unix socket to listen on as well
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
@@ -52,6 +83,12 @@ pub struct Settings {
     /// The password that clients must give; without one, only loopback addresses are listened on
     #[arg(long, value_name = "PASSWORD", env = "HOLM_SERVER_PASSWORD", hide_env_values = true)]
     pub requirepass: Option<String>,
+    /// A file of users, one in each line; it excludes --requirepass
+    #[arg(long, value_name = "FILE")]
+    pub aclfile: Option<PathBuf>,
+    /// The channels of new users
+    #[arg(long, value_enum, default_value = "resetchannels", value_name = "WHICH")]
+    pub acl_pubsub_default: ChannelDefault,
     /// The most clients at one time
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     pub maxclients: usize,
@@ -67,6 +104,9 @@ pub struct Settings {
     /// The most slow commands that are kept
     #[arg(long, default_value_t = 128, value_name = "N")]
     pub slowlog_max_len: usize,
+    /// What takes longer is kept for LATENCY; 0 for nothing
+    #[arg(long, default_value_t = 0, value_name = "MILLISECONDS")]
+    pub latency_monitor_threshold: u64,
     /// A file of keys and values, separated by tabs, to store in database 0 before clients are served
     #[arg(long, value_name = "FILE")]
     pub load: Option<PathBuf>,
@@ -111,16 +151,28 @@ impl Settings {
     }
 
     fn check(&self) -> anyhow::Result<()> {
-        if !self.listen.ip().is_loopback() && self.requirepass.as_deref().is_none_or(str::is_empty) {
+        let has_password = self.requirepass.as_deref().is_some_and(|password| !password.is_empty());
+        if self.is_exposed() && !has_password && self.aclfile.is_none() {
             bail!(
-                "refusing to listen on {} without a password: set --requirepass, or listen on 127.0.0.1",
-                self.listen
+                "refusing to listen beyond the loopback address without a password: set --requirepass or --aclfile, or \
+                 listen on 127.0.0.1 only"
             );
+        }
+        if has_password && self.aclfile.is_some() {
+            bail!("--requirepass and --aclfile exclude each other: give the user `default` a password in the file");
+        }
+        if self.tls_listen.is_none() && (self.tls_cert.is_some() || self.tls_client_ca.is_some()) {
+            bail!("--tls-cert and --tls-client-ca need --tls-listen");
         }
         if self.workers == Some(0) || self.databases == 0 || self.databases > 1_024 || self.maxclients == 0 {
             bail!("--workers and --maxclients are at least 1, --databases between 1 and 1024");
         }
         Ok(())
+    }
+
+    /// Returns whether an address beyond the loopback is listened on.
+    pub fn is_exposed(&self) -> bool {
+        [Some(self.listen), self.tls_listen, self.http].iter().flatten().any(|address| !address.ip().is_loopback())
     }
 
     /// Returns the number of worker threads.

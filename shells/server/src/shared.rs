@@ -1,13 +1,17 @@
 //! What all threads of a server share.
 
-use crate::clients::Clients;
+use crate::acl::Acl;
+use crate::clients::{Client, Clients};
 use crate::commands::OWN;
 use crate::feeds::Feeds;
+use crate::latency::Latency;
 use crate::long::LongCommands;
 use crate::mail::{ConnectionPlace, Mailbox};
+use crate::session::Found;
 use crate::settings::{Acknowledge, Settings};
 use crate::slow_log::SlowLog;
 use crate::statistics::Statistics;
+use crate::tls::Tls;
 use crate::topics::Topics;
 use crate::waiting::Waiting;
 use holm_commands::{Arguments, CommandIndex, Cursors, Databases, Function, TABLE};
@@ -25,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) cursors: Cursors,
     pub(crate) data: CommandIndex<Function>,
     pub(crate) own: CommandIndex<crate::commands::OwnFunction>,
+    pub(crate) acl: Acl,
+    pub(crate) tls: Option<Tls>,
     pub(crate) clients: Clients,
     pub(crate) mailboxes: Arc<Vec<Mailbox>>,
     pub(crate) waiting: Waiting,
@@ -33,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) statistics: Statistics,
     pub(crate) slow_log: SlowLog,
     pub(crate) long: LongCommands,
+    pub(crate) latency: Latency,
     pub(crate) stopping: AtomicBool,
     /// Whether what has expired is removed.
     pub(crate) sweeps: AtomicBool,
@@ -45,7 +52,6 @@ pub(crate) struct Shared {
     unsynced: Vec<AtomicBool>,
     pub(crate) max_clients: AtomicUsize,
     pub(crate) max_output: AtomicUsize,
-    pub(crate) password: RwLock<Option<String>>,
     pub(crate) slower_than: AtomicI64,
     /// Parameters of CONFIG that are kept and have no effect.
     pub(crate) parameters: Mutex<BTreeMap<String, String>>,
@@ -54,16 +60,22 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         settings: Settings,
+        acl: Acl,
+        tls: Option<Tls>,
         databases: Databases,
         mailboxes: Vec<Mailbox>,
         acceptor: mio::Waker,
         port: u16,
     ) -> Self {
+        let latency = Latency::default();
+        latency.set_threshold(settings.latency_monitor_threshold);
         let random = || RandomState::new().hash_one(std::process::id());
         Shared {
             cursors: Cursors::default(),
             data: CommandIndex::new(TABLE),
             own: CommandIndex::new(OWN),
+            acl,
+            tls,
             clients: Clients::default(),
             waiting: Waiting::default(),
             topics: Topics::default(),
@@ -71,6 +83,7 @@ impl Shared {
             statistics: Statistics::default(),
             slow_log: SlowLog::new(settings.slowlog_max_len),
             long: LongCommands::default(),
+            latency,
             stopping: AtomicBool::new(false),
             sweeps: AtomicBool::new(true),
             started: Instant::now(),
@@ -78,7 +91,6 @@ impl Shared {
             unsynced: mailboxes.iter().map(|_| AtomicBool::new(false)).collect(),
             max_clients: AtomicUsize::new(settings.maxclients),
             max_output: AtomicUsize::new(settings.max_output),
-            password: RwLock::new(settings.requirepass.clone().filter(|password| !password.is_empty())),
             slower_than: AtomicI64::new(settings.slowlog_log_slower_than),
             parameters: Mutex::default(),
             databases: RwLock::new(databases),
@@ -98,9 +110,10 @@ impl Shared {
         self.databases.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the password that clients must give.
-    pub(crate) fn password(&self) -> Option<String> {
-        self.password.read().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Finds a command of either table.
+    pub(crate) fn command(&self, name: &[u8]) -> Option<Found> {
+        let data = self.data.find(name).map(Found::Data);
+        data.or_else(|| self.own.find(name).map(Found::Own))
     }
 
     /// Notes, before the first write of a worker since its last sync, that replies must wait for a sync.
@@ -126,14 +139,10 @@ impl Shared {
     }
 
     /// Keeps a command for SLOWLOG if it was slow.
-    pub(crate) fn note_slow(&self, arguments: &Arguments<'_>, nanos: u64, place: ConnectionPlace) {
+    pub(crate) fn note_slow(&self, arguments: &Arguments<'_>, nanos: u64, client: &Client, request: u64) {
         let (slower_than, micros) = (self.slower_than.load(Ordering::Relaxed), nanos / 1_000);
-        if slower_than >= 0
-            && micros >= slower_than as u64
-            && let Some(client) = self.clients.find(place.id)
-        {
-            let name = client.details().name.clone();
-            self.slow_log.add(arguments, micros, &client.address, &name);
+        if slower_than >= 0 && micros >= slower_than as u64 {
+            self.slow_log.add(arguments, micros, client, request);
         }
     }
 

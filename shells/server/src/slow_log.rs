@@ -1,20 +1,42 @@
 //! The commands that took longest.
 
+use crate::clients::Client;
 use holm_commands::{Arguments, Reply};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The most arguments, and the most bytes of each, that are kept.
 const MOST_ARGUMENTS: usize = 32;
 const MOST_BYTES: usize = 128;
 
-struct SlowCommand {
-    id: u64,
-    seconds: u64,
-    micros: u64,
-    arguments: Vec<Vec<u8>>,
-    address: String,
-    name: Vec<u8>,
+/// The parameters of CONFIG SET whose values are passwords.
+const SECRET_PARAMETERS: &[&str] = &["masterauth", "masteruser", "requirepass", "tls-key-file-pass"];
+
+/// A command that took long.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowCommand {
+    pub(crate) id: u64,
+    /// The connection, and the number of the request on it: the same as in the log.
+    pub(crate) request: String,
+    pub(crate) seconds: u64,
+    pub(crate) micros: u64,
+    pub(crate) arguments: Vec<Vec<u8>>,
+    pub(crate) address: String,
+    pub(crate) name: Vec<u8>,
+}
+
+/// Returns whether a word of a command may be a password, or tell one's hash.
+fn is_secret(arguments: &Arguments<'_>, index: usize) -> bool {
+    let follows = |option: &str, distance: usize| index > distance && arguments.is(index - distance, option);
+    if arguments.is(0, "acl") {
+        return index >= 2 && arguments.is(1, "setuser");
+    }
+    if arguments.is(0, "hello") {
+        return follows("auth", 1) || follows("auth", 2);
+    }
+    let of_pair = index >= 3 && index % 2 == 1 && SECRET_PARAMETERS.iter().any(|name| arguments.is(index - 1, name));
+    arguments.is(0, "config") && arguments.is(1, "set") && of_pair
 }
 
 struct Kept {
@@ -24,15 +46,19 @@ struct Kept {
 }
 
 /// Slow commands, the latest first.
-pub(crate) struct SlowLog(Mutex<Kept>);
+pub(crate) struct SlowLog {
+    kept: Mutex<Kept>,
+    /// Since the start, those among them that are not kept.
+    total: AtomicU64,
+}
 
 impl SlowLog {
     pub(crate) fn new(most: usize) -> Self {
-        SlowLog(Mutex::new(Kept { commands: VecDeque::new(), next: 0, most }))
+        SlowLog { kept: Mutex::new(Kept { commands: VecDeque::new(), next: 0, most }), total: AtomicU64::new(0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn set_most(&self, most: usize) {
@@ -46,15 +72,21 @@ impl SlowLog {
     }
 
     /// Keeps a command. Passwords are left out.
-    pub(crate) fn add(&self, arguments: &Arguments<'_>, micros: u64, address: &str, name: &[u8]) {
-        if arguments.is(0, "auth") || arguments.is(0, "hello") || arguments.is(0, "config") {
+    pub(crate) fn add(&self, arguments: &Arguments<'_>, micros: u64, client: &Client, request: u64) {
+        self.total.fetch_add(1, Ordering::Relaxed);
+        let details = client.details().clone();
+        let request = format!("{}-{request}", client.place.id);
+        let command = arguments[0][..arguments[0].len().min(MOST_BYTES)].escape_ascii();
+        tracing::info!(request, %command, micros, user = %details.user().escape_ascii(), "slow command");
+        if arguments.is(0, "auth") {
             return;
         }
         let shorten = |word: &[u8]| match word.len().checked_sub(MOST_BYTES) {
             None | Some(0) => word.to_vec(),
             Some(more) => [&word[..MOST_BYTES], format!("... ({more} more bytes)").as_bytes()].concat(),
         };
-        let mut words: Vec<_> = arguments.from(0).take(MOST_ARGUMENTS).map(shorten).collect();
+        let shown = |(index, word)| if is_secret(arguments, index) { b"(redacted)".to_vec() } else { shorten(word) };
+        let mut words: Vec<_> = arguments.from(0).take(MOST_ARGUMENTS).enumerate().map(shown).collect();
         if arguments.len() > MOST_ARGUMENTS {
             let more = arguments.len() - MOST_ARGUMENTS + 1;
             words[MOST_ARGUMENTS - 1] = format!("... ({more} more arguments)").into_bytes();
@@ -63,11 +95,19 @@ impl SlowLog {
         let id = kept.next;
         kept.next += 1;
         let seconds = crate::shared::now_millis() / 1_000;
-        tracing::debug!(id, micros, "slow command");
-        let (address, name) = (address.to_owned(), name.to_vec());
-        kept.commands.push_front(SlowCommand { id, seconds, micros, arguments: words, address, name });
+        let (address, name) = (client.address.clone(), details.name);
+        kept.commands.push_front(SlowCommand { id, request, seconds, micros, arguments: words, address, name });
         let most = kept.most;
         kept.commands.truncate(most);
+    }
+
+    /// Returns the number of slow commands since the start.
+    pub(crate) fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn all(&self) -> Vec<SlowCommand> {
+        self.lock().commands.iter().cloned().collect()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -10,6 +10,50 @@ pub(crate) struct Cost {
     pub(crate) calls: u64,
     pub(crate) nanos: u64,
     pub(crate) failed: u64,
+    pub(crate) longest_nanos: u64,
+    /// Calls by their time: up to 1 us, 2 us, 4 us and so on; the last has all that took longer.
+    pub(crate) buckets: [u64; BUCKETS],
+}
+
+/// The number of buckets of a histogram of times: from 1 us to 8 s, and one for more.
+pub(crate) const BUCKETS: usize = 25;
+
+/// Returns the greatest time of a bucket, in microseconds; `None` for the last.
+pub(crate) fn bucket_micros(index: usize) -> Option<u64> {
+    (index + 1 < BUCKETS).then(|| 1 << index)
+}
+
+impl Cost {
+    /// Counts a call.
+    pub(crate) fn note(&mut self, nanos: u64, is_failed: bool) {
+        self.calls += 1;
+        self.nanos += nanos;
+        self.failed += u64::from(is_failed);
+        self.longest_nanos = self.longest_nanos.max(nanos);
+        let micros = nanos.div_ceil(1_000).max(1);
+        let index = (u64::BITS - (micros - 1).leading_zeros()) as usize;
+        self.buckets[index.min(BUCKETS - 1)] += 1;
+    }
+
+    fn add(&mut self, other: &Cost) {
+        self.calls += other.calls;
+        self.nanos += other.nanos;
+        self.failed += other.failed;
+        self.longest_nanos = self.longest_nanos.max(other.longest_nanos);
+        self.buckets.iter_mut().zip(other.buckets).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// Returns a time within which a part of the calls was done, in microseconds: the limit of a bucket, or the longest
+    /// time of all.
+    pub(crate) fn quantile_micros(&self, part: f64) -> f64 {
+        let (wanted, mut sum) = (self.calls as f64 * part, 0);
+        let reached = self.buckets.iter().position(|count| {
+            sum += count;
+            sum > 0 && sum as f64 >= wanted
+        });
+        let longest = self.longest_nanos as f64 / 1e3;
+        reached.and_then(bucket_micros).map_or(longest, |micros| longest.min(micros as f64))
+    }
 }
 
 /// Costs by name of the command.
@@ -28,6 +72,8 @@ pub(crate) struct Statistics {
     pub(crate) syncs: AtomicU64,
     /// Commands that other threads than workers have carried out.
     pub(crate) long_commands: AtomicU64,
+    /// What users were refused, wrong passwords among them.
+    pub(crate) denied: AtomicU64,
     costs: Mutex<Costs>,
 }
 
@@ -37,9 +83,7 @@ impl Statistics {
         let mut all = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, cost) in costs.iter_mut().filter(|(_, cost)| cost.calls > 0) {
             let sum = all.entry(name).or_default();
-            sum.calls += cost.calls;
-            sum.nanos += cost.nanos;
-            sum.failed += cost.failed;
+            sum.add(cost);
             self.commands.fetch_add(cost.calls, Ordering::Relaxed);
             self.errors.fetch_add(cost.failed, Ordering::Relaxed);
             *cost = Cost::default();
@@ -63,7 +107,38 @@ impl Statistics {
             &self.expired,
             &self.syncs,
             &self.long_commands,
+            &self.denied,
         ];
         counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUCKETS, Cost, bucket_micros};
+
+    #[test]
+    fn calls_lie_in_the_bucket_of_their_time() {
+        for (nanos, limit) in
+            [(0, 1), (1_000, 1), (1_001, 2), (2_000, 2), (2_001, 4), (4_000, 4), (8_388_608_000, 1 << 23)]
+        {
+            let mut cost = Cost::default();
+            cost.note(nanos, false);
+            let index = cost.buckets.iter().position(|count| *count > 0).unwrap();
+            assert_eq!(bucket_micros(index), Some(limit), "{nanos}");
+        }
+        let mut cost = Cost::default();
+        cost.note(u64::MAX, true);
+        assert_eq!((cost.buckets[BUCKETS - 1], bucket_micros(BUCKETS - 1), cost.failed), (1, None, 1));
+    }
+
+    #[test]
+    fn quantiles_are_limits_of_buckets_and_no_longer_than_the_longest() {
+        let mut cost = Cost::default();
+        assert_eq!(cost.quantile_micros(0.5), 0.0);
+        (0..99).for_each(|_| cost.note(1_500, false));
+        cost.note(3_000_000, false);
+        assert_eq!([0.0, 0.5, 0.99].map(|part| cost.quantile_micros(part)), [2.0; 3]);
+        assert_eq!([0.999, 1.0].map(|part| cost.quantile_micros(part)), [3_000.0; 2]);
     }
 }

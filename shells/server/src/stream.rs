@@ -1,5 +1,6 @@
 //! A connection's socket, of either kind.
 
+use crate::tls_stream::TlsStream;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token, event::Source};
 use std::io::{self, Read, Write};
@@ -9,6 +10,14 @@ use std::io::{self, Read, Write};
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<TlsStream>),
+}
+
+impl Stream {
+    /// Returns whether bytes that were written wait for the socket.
+    pub(crate) fn has_unsent(&self) -> bool {
+        matches!(self, Stream::Tls(stream) if stream.has_unsent())
+    }
 }
 
 impl Read for Stream {
@@ -16,6 +25,7 @@ impl Read for Stream {
         match self {
             Stream::Tcp(stream) => stream.read(into),
             Stream::Unix(stream) => stream.read(into),
+            Stream::Tls(stream) => stream.read(into),
         }
     }
 }
@@ -25,11 +35,15 @@ impl Write for Stream {
         match self {
             Stream::Tcp(stream) => stream.write(from),
             Stream::Unix(stream) => stream.write(from),
+            Stream::Tls(stream) => stream.write(from),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self {
+            Stream::Tcp(_) | Stream::Unix(_) => Ok(()),
+            Stream::Tls(stream) => stream.flush(),
+        }
     }
 }
 
@@ -38,6 +52,7 @@ impl Source for Stream {
         match self {
             Stream::Tcp(stream) => stream.register(registry, token, interests),
             Stream::Unix(stream) => stream.register(registry, token, interests),
+            Stream::Tls(stream) => stream.socket.register(registry, token, interests),
         }
     }
 
@@ -45,6 +60,7 @@ impl Source for Stream {
         match self {
             Stream::Tcp(stream) => stream.reregister(registry, token, interests),
             Stream::Unix(stream) => stream.reregister(registry, token, interests),
+            Stream::Tls(stream) => stream.socket.reregister(registry, token, interests),
         }
     }
 
@@ -52,6 +68,7 @@ impl Source for Stream {
         match self {
             Stream::Tcp(stream) => stream.deregister(registry),
             Stream::Unix(stream) => stream.deregister(registry),
+            Stream::Tls(stream) => stream.socket.deregister(registry),
         }
     }
 }

@@ -41,6 +41,16 @@ impl Topics {
         }
     }
 
+    /// Returns what a connection has subscribed to.
+    pub(crate) fn of_client(&self, place: ConnectionPlace) -> Vec<(TopicKind, Vec<u8>)> {
+        let of_kind = |kind| {
+            let topics = self.of(kind);
+            let own = topics.iter().filter(|(_, places)| places.contains(&place));
+            own.map(|(name, _)| (kind, name.clone())).collect::<Vec<_>>()
+        };
+        [of_kind(TopicKind::Channel), of_kind(TopicKind::Pattern)].concat()
+    }
+
     /// Sends a message and returns the number of its receivers.
     pub(crate) fn publish(&self, channel: &[u8], content: &[u8], mailboxes: &[Mailbox]) -> usize {
         let mut count = 0;

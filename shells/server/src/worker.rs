@@ -186,7 +186,7 @@ impl Worker {
         let place = ConnectionPlace { worker: self.number, id };
         let client = Arc::new(Client::new(place, address));
         self.shared.clients.add(client.clone());
-        let session = Session::new(place, client, self.shared.password().is_some());
+        let session = Session::new(place, client, &self.shared);
         self.connections.insert(id, Connection::new(stream, session));
         self.make_ready(id);
     }

@@ -10,13 +10,23 @@ mod commands;
 mod durability;
 #[path = "server/hostile.rs"]
 mod hostile;
+#[path = "server/http.rs"]
+mod http;
+#[path = "server/latency.rs"]
+mod latency;
 #[path = "server/pages.rs"]
 mod pages;
 #[path = "server/process.rs"]
 mod process;
 #[path = "server/protocol.rs"]
 mod protocol;
+#[path = "server/screenshots.rs"]
+mod screenshots;
+#[path = "server/tls.rs"]
+mod tls;
 #[path = "server/transactions.rs"]
 mod transactions;
+#[path = "server/users.rs"]
+mod users;
 #[path = "server/waiting.rs"]
 mod waiting;

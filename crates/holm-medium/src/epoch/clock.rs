@@ -13,6 +13,7 @@ use super::labels::{Labels, ThreadSlot};
 use super::requests::{Requests, WantedEpoch};
 use super::stuck::Stuck;
 use crate::error::{MediumError, Result};
+use crate::loc::LINE;
 use crate::sync;
 use crate::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
@@ -235,6 +236,14 @@ impl Clock {
     pub fn paused<T>(&self, look: impl FnOnce() -> T) -> T {
         let shut = self.admission.is_shut();
         self.paused_until(|active, goes| (look(), (goes && !shut).then_some(active)))
+    }
+}
+
+/// For statistics.
+impl Clock {
+    /// Returns the bytes of the lines that the open epochs have dirtied, and that no record has yet.
+    pub fn dirty_bytes(&self) -> u64 {
+        self.dirty.line_count() * LINE
     }
 }
 

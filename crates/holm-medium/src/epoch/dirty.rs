@@ -83,6 +83,11 @@ impl Chunk {
         }
     }
 
+    fn line_count(&self) -> u64 {
+        let groups = self.flags.iter().zip(self.masks.chunks(GROUP)).filter(|(flag, _)| flag.load(Relaxed));
+        groups.flat_map(|(_, masks)| masks).map(|mask| u64::from(mask.load(Relaxed).count_ones())).sum()
+    }
+
     #[inline]
     fn mark(&self, shared: bool, index: usize, lines: u8) {
         let mask = &self.masks[index];
@@ -147,6 +152,15 @@ impl Dirty {
     /// Declares that two leaves may share a mask; call it before any leaf is marked.
     pub(super) fn share_masks(&self) {
         self.shared[Area::Leaves as usize].store(true, Relaxed);
+    }
+
+    /// Counts the lines that are marked at this moment. Writers go on, so some of their marks are counted and some not.
+    pub(super) fn line_count(&self) -> u64 {
+        let chunks = Area::ALL.into_iter().flat_map(|area| {
+            let upto = self.upto[area as usize].load(Relaxed);
+            self.areas[area as usize][..upto].iter().filter_map(OnceLock::get)
+        });
+        chunks.filter(|chunk| chunk.touched.load(Relaxed)).map(|chunk| chunk.line_count()).sum()
     }
 
     /// Takes all marks, in ascending order of location, as runs (first line, number of lines). Call it only after all
@@ -223,9 +237,11 @@ mod tests {
             LineSet::of(line, 1).for_each(|marks| dirty.mark(marks));
         }
         LineSet::of(1_000_005, 20).for_each(|marks| dirty.mark(marks));
+        assert_eq!(dirty.line_count(), 29);
         let mut runs = vec![];
         dirty.drain(|first, count| runs.push((first, count)));
         assert_eq!(runs, [(0, 2), (7, 3), (300_000, 1), (500_000, 1), (1_000_005, 20), (records + 5, 2)]);
         dirty.drain(|_, _| panic!("nothing is left"));
+        assert_eq!(dirty.line_count(), 0);
     }
 }

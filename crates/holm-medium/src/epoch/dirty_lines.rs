@@ -25,6 +25,11 @@ impl DirtyLines {
         self.0.iter().for_each(Dirty::share_masks);
     }
 
+    /// Counts the lines of both epochs.
+    pub(super) fn line_count(&self) -> u64 {
+        self.0.iter().map(Dirty::line_count).sum()
+    }
+
     /// Takes the runs of lines that an ended epoch dirtied.
     pub(super) fn drain(&self, ended: Epoch, visit: impl FnMut(u64, u64)) {
         self.0[(ended & 1) as usize].drain(visit);

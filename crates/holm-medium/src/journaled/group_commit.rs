@@ -46,6 +46,7 @@ fn end_epochs(shared: &Shared) -> Result<()> {
     // About the greatest recent length; it decays by a sixteenth with each record.
     let mut usual = 0;
     let mut last = Instant::now();
+    shared.counters().not_durable_since(last);
     loop {
         let stopped =
             shared.storage().clock.sleep(shared.pace().interval().and_then(|interval| last.checked_add(interval)));
@@ -63,6 +64,8 @@ fn end_epochs(shared: &Shared) -> Result<()> {
             end(shared, &epoch_record, &error);
             return Err(error);
         }
+        // The next epoch began after this moment.
+        shared.counters().not_durable_since(last);
         usual = epoch_record.padded_len().max(usual - usual / 16);
         if epoch_record.memory() > SMALL_BUFFER.max(4 * usual) {
             // One large value, or a load that is over, must not keep its memory forever.
@@ -108,6 +111,7 @@ fn make_durable(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) -
     }
     if !epoch_record.is_empty() {
         let started = Instant::now();
+        shared.counters().record_in_writing.store(epoch_record.padded_len(), Relaxed);
         append(shared, epoch_record)?;
         shared.counters().longest_sync_ns.fetch_max(started.elapsed().as_nanos() as u64, Relaxed);
         shared.counters().log_records.fetch_add(1, Relaxed);
@@ -124,6 +128,7 @@ fn make_durable(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) -
     // After the record is durable: if the epoch were published first, a power cut could undo what a waiter has
     // acknowledged.
     clock.publish(ended);
+    shared.counters().record_in_writing.store(0, Relaxed);
     Ok(())
 }
 

@@ -186,6 +186,21 @@ fn no_record_outgrows_the_gate() {
     assert_eq!(space.len().expect("sound"), 248);
 }
 
+#[test]
+fn statistics_tell_what_a_power_cut_would_take() {
+    let folder = folder();
+    let (db, space) = open(Durability::OnSync, folder.path());
+    // An epoch may end between the write and the look, but not each time.
+    let pending = (0..1_000u32).find_map(|number| {
+        space.insert(number.to_be_bytes(), [7; 1_000]).expect("room");
+        Some(db.stats().epochs).filter(|epochs| epochs.pending_bytes > 1_000)
+    });
+    assert!(pending.expect("what was just written is not durable").pending_ns > 0);
+    db.sync().expect("a disk");
+    let epochs = db.stats().epochs;
+    assert_eq!((epochs.pending_bytes, epochs.pending_ns), (0, 0));
+}
+
 /// Without a time promise, yet always a prefix: of single writes in order, no later one without the earlier ones.
 #[test]
 fn a_cut_leaves_a_prefix() {

@@ -95,7 +95,7 @@ fn list(shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
 }
 
 fn kill(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let (mut id, mut address, mut skips_me) = (None, None, true);
+    let (mut id, mut address, mut user, mut skips_me) = (None, None, None, true);
     if arguments.len() == 3 {
         (address, skips_me) = (Some(&arguments[2]), false);
     }
@@ -106,13 +106,18 @@ fn kill(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Ou
             b"ID" => id = Some(parse_integer(value).ok_or(Refusal::text("ERR client-id should be greater than 0"))?),
             b"ADDR" => address = Some(value),
             b"SKIPME" => skips_me = !value.eq_ignore_ascii_case(b"no"),
-            b"TYPE" | b"USER" | b"LADDR" => {}
+            b"USER" if shared.acl.find(value).is_none() => {
+                return Err(Refusal::of(format!("ERR No such user '{}'", value.escape_ascii())));
+            }
+            b"USER" => user = Some(value),
+            b"TYPE" | b"LADDR" => {}
             _ => return Err(SYNTAX),
         }
     }
     let is_meant = |client: &Client| {
         id.is_none_or(|id| client.place.id as i64 == id)
             && address.is_none_or(|address| client.address.as_bytes() == address)
+            && user.is_none_or(|user| client.details().user() == user)
             && !(skips_me && client.place == session.place)
     };
     let mut count = 0;

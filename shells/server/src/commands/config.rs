@@ -10,18 +10,25 @@ use std::sync::atomic::Ordering;
 fn parameters(shared: &Shared) -> Vec<(String, String)> {
     let settings = &shared.settings;
     let mut all = vec![
+        ("acl-pubsub-default", default_of_channels(shared).to_owned()),
+        ("aclfile", settings.aclfile.as_ref().map_or_else(String::new, |path| path.display().to_string())),
+        ("acllog-max-len", shared.acl.log.most().to_string()),
         ("acknowledge", settings.acknowledge.name().to_owned()),
         ("appendfsync", if settings.acknowledge.name() == "synced" { "always" } else { "everysec" }.to_owned()),
         ("appendonly", "yes".to_owned()),
         ("bind", settings.listen.ip().to_string()),
         ("databases", settings.databases.to_string()),
+        ("latency-tracking", if shared.latency.is_shown.load(Ordering::Relaxed) { "yes" } else { "no" }.to_owned()),
+        ("latency-tracking-info-percentiles", shown(&shared.latency.percentiles())),
+        ("latency-monitor-threshold", shared.latency.threshold().to_string()),
         ("maxclients", shared.max_clients.load(Ordering::Relaxed).to_string()),
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
         ("max-output", shared.max_output.load(Ordering::Relaxed).to_string()),
         ("port", shared.port.to_string()),
         ("proto-max-bulk-len", settings.max_request.to_string()),
-        ("requirepass", shared.password().unwrap_or_default()),
+        // Passwords are shown to nobody.
+        ("requirepass", String::new()),
         ("save", String::new()),
         ("slowlog-log-slower-than", shared.slower_than.load(Ordering::Relaxed).to_string()),
         ("slowlog-max-len", shared.slow_log.most().to_string()),
@@ -60,6 +67,14 @@ pub(super) fn config(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>
     }
 }
 
+fn shown(percentiles: &[f64]) -> String {
+    percentiles.iter().map(f64::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn default_of_channels(shared: &Shared) -> &'static str {
+    if shared.acl.all_channels.load(Ordering::Relaxed) { "allchannels" } else { "resetchannels" }
+}
+
 fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
     let name = String::from_utf8_lossy(name).to_ascii_lowercase();
     let text = String::from_utf8_lossy(value).into_owned();
@@ -72,15 +87,29 @@ fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
         "maxclients" => shared.max_clients.store(size()?.max(1), Ordering::Relaxed),
         "max-output" => shared.max_output.store(size()?, Ordering::Relaxed),
         "requirepass" => {
-            let password = Some(text).filter(|password| !password.is_empty());
-            if password.is_none() && !shared.settings.listen.ip().is_loopback() {
-                return Err(wrong("the server listens beyond the loopback address, and needs a password there"));
-            }
-            *shared.password.write().unwrap_or_else(PoisonError::into_inner) = password;
+            shared.acl.set_default_password(value).map_err(|why| wrong(&why))?;
         }
+        "acl-pubsub-default" => match &text.to_ascii_lowercase()[..] {
+            "allchannels" => shared.acl.all_channels.store(true, Ordering::Relaxed),
+            "resetchannels" => shared.acl.all_channels.store(false, Ordering::Relaxed),
+            _ => return Err(wrong("argument must be one of: allchannels, resetchannels")),
+        },
+        "acllog-max-len" => shared.acl.log.set_most(size()?),
+        "latency-tracking" => match &text.to_ascii_lowercase()[..] {
+            "yes" => shared.latency.is_shown.store(true, Ordering::Relaxed),
+            "no" => shared.latency.is_shown.store(false, Ordering::Relaxed),
+            _ => return Err(wrong("argument must be 'yes' or 'no'")),
+        },
+        "latency-tracking-info-percentiles" => {
+            let percent = |word: &str| word.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+            let percentiles: Option<Vec<f64>> = text.split_whitespace().map(percent).collect();
+            let percentiles = percentiles.ok_or_else(|| wrong("argument must be numbers between 0.0 and 100.0"))?;
+            shared.latency.set_percentiles(percentiles);
+        }
+        "latency-monitor-threshold" => shared.latency.set_threshold(size()? as u64),
         "slowlog-log-slower-than" => shared.slower_than.store(number()?, Ordering::Relaxed),
         "slowlog-max-len" => shared.slow_log.set_most(size()?),
-        "acknowledge" | "bind" | "databases" | "port" | "proto-max-bulk-len" | "workers" => {
+        "acknowledge" | "aclfile" | "bind" | "databases" | "port" | "proto-max-bulk-len" | "workers" => {
             return Err(wrong("can't set immutable config"));
         }
         _ if holds_without_effect(&name) => {
@@ -114,8 +143,6 @@ fn holds_without_effect(name: &str) -> bool {
         "hll-sparse-max-bytes",
         "hz",
         "key-load-delay",
-        "latency-monitor-threshold",
-        "latency-tracking",
         "list-compress-depth",
         "lua-time-limit",
         "busy-reply-threshold",

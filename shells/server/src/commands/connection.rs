@@ -1,9 +1,10 @@
 //! Commands about the connection itself.
 
+use crate::acl::DEFAULT;
+use crate::acl::denied::Denied;
 use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
 use holm_commands::{Arguments, Outcome, Protocol, Refusal, Reply, SYNTAX, parse_integer};
-use subtle::ConstantTimeEq;
 
 pub(super) fn ping(session: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     if arguments.len() > 2 {
@@ -19,30 +20,36 @@ pub(super) fn echo(_: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Ou
     Ok(Reply::bulk(&arguments[1]))
 }
 
-/// Checks a user and a password, in a time that does not depend on the password.
-fn check(shared: &Shared, user: &[u8], password: &[u8]) -> Outcome<()> {
-    let wrong = Refusal::text("WRONGPASS invalid username-password pair or user is disabled.");
-    match shared.password() {
-        None if user == b"default" => Ok(()),
-        Some(right) if bool::from(right.as_bytes().ct_eq(password)) && user == b"default" => Ok(()),
-        _ => Err(wrong),
-    }
+/// Becomes a user whose password is right.
+fn enter(
+    session: &mut Session,
+    shared: &Shared,
+    (user, password): (&[u8], &[u8]),
+    command: &'static str,
+) -> Outcome<()> {
+    let Some(account) = shared.acl.authenticate(user, password) else {
+        let denied = Denied::Password(command);
+        let refusal = denied.refusal();
+        session.note_denied(shared, denied, "toplevel", user);
+        return Err(refusal);
+    };
+    session.enter(account);
+    Ok(())
 }
 
 pub(super) fn auth(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let (user, password) = match arguments.len() {
-        2 if shared.password().is_none() => {
+        2 if shared.acl.default_account().user().needs_no_password => {
             return Err(Refusal::text(
                 "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
                  configuration is correct?",
             ));
         }
-        2 => (&b"default"[..], &arguments[1]),
+        2 => (DEFAULT, &arguments[1]),
         3 => (&arguments[1], &arguments[2]),
         _ => return Err(SYNTAX),
     };
-    check(shared, user, password)?;
-    session.is_authenticated = true;
+    enter(session, shared, (user, password), "AUTH")?;
     Ok(Reply::OK)
 }
 
@@ -64,9 +71,8 @@ pub(super) fn hello(session: &mut Session, shared: &Shared, arguments: &Argument
             _ => return Err(wrong()),
         }
     }
-    if let Some((user, password)) = credentials {
-        check(shared, user, password)?;
-        session.is_authenticated = true;
+    if let Some(credentials) = credentials {
+        enter(session, shared, credentials, "HELLO")?;
     }
     if !session.is_authenticated {
         return Err(Refusal::text(
@@ -100,7 +106,8 @@ pub(super) fn reset(session: &mut Session, shared: &Shared, _: &Arguments<'_>) -
     (session.queue, session.watched, session.snapshot, session.acknowledge) = (None, None, None, None);
     super::channels::leave_all(session, shared);
     (session.database, session.protocol, session.reply_mode) = (0, Protocol::Resp2, ReplyMode::On);
-    session.is_authenticated = shared.password().is_none();
+    session.enter(shared.acl.default_account());
+    session.is_authenticated = !shared.acl.needs_password();
     session.client.details().name.clear();
     Ok(Reply::Status("RESET".into()))
 }

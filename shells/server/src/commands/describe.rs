@@ -16,7 +16,7 @@ fn find(name: &[u8]) -> Option<(&'static str, Command<()>)> {
     all().into_iter().find(|(_, command)| command.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
-fn describe(command: &Command<()>) -> Reply {
+fn describe(shared: &Shared, command: &Command<()>) -> Reply {
     let flags = FLAG_NAMES.iter().filter(|(flag, _)| command.flags & flag != 0);
     let (first, last, step) = match command.keys {
         Keys::Span(first, last, step) => (first, last, step),
@@ -25,6 +25,7 @@ fn describe(command: &Command<()>) -> Reply {
     };
     let movable = (!matches!(command.keys, Keys::None | Keys::Span(..))).then_some("movablekeys");
     let flags = flags.map(|(_, name)| *name).chain(movable);
+    let categories = shared.acl.catalog.categories_of(command.name).into_iter();
     Reply::Array(vec![
         Reply::fixed(command.name),
         Reply::Integer(i64::from(command.arity)),
@@ -32,7 +33,7 @@ fn describe(command: &Command<()>) -> Reply {
         Reply::Integer(i64::from(first)),
         Reply::Integer(i64::from(last)),
         Reply::Integer(i64::from(step)),
-        Reply::Set(Vec::new()),
+        Reply::Set(categories.map(|name| Reply::Status(format!("@{name}").into())).collect()),
         Reply::Array(Vec::new()),
         Reply::Array(Vec::new()),
         Reply::Array(Vec::new()),
@@ -48,16 +49,17 @@ fn document((group, command): &(&'static str, Command<()>)) -> (Reply, Reply) {
     (Reply::fixed(command.name), Reply::Map(details))
 }
 
-pub(super) fn command(_: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let describe_all = || Reply::Array(all().iter().map(|(_, command)| describe(command)).collect());
+pub(super) fn command(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let describe_all = || Reply::Array(all().iter().map(|(_, command)| describe(shared, command)).collect());
     match (&arguments.at(1).to_ascii_lowercase()[..], arguments.len()) {
         (_, 1) => Ok(describe_all()),
         (b"count", 2) => Ok(Reply::count(all().len())),
         (b"list", _) => Ok(Reply::bulks(all().iter().map(|(_, command)| command.name))),
         (b"info", 2) => Ok(describe_all()),
         (b"info", _) => {
-            let found =
-                arguments.from(2).map(|name| find(name).map_or(Reply::NullArray, |(_, found)| describe(&found)));
+            let found = arguments
+                .from(2)
+                .map(|name| find(name).map_or(Reply::NullArray, |(_, found)| describe(shared, &found)));
             Ok(Reply::Array(found.collect()))
         }
         (b"docs", 2) => Ok(Reply::Map(all().iter().map(document).collect())),

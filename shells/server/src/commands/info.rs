@@ -1,5 +1,6 @@
 //! INFO: what the server knows of itself.
 
+use crate::process_memory;
 use crate::session::Session;
 use crate::shared::Shared;
 use holm_commands::{Arguments, Outcome, Reply};
@@ -20,6 +21,7 @@ const SECTIONS: &[(&str, Section)] = &[
     ("Replication", replication),
     ("CPU", processor),
     ("Commandstats", command_stats),
+    ("Latencystats", latency_stats),
     ("Keyspace", keyspace),
 ];
 
@@ -42,12 +44,7 @@ fn clients(shared: &Shared, text: &mut String) -> std::fmt::Result {
 }
 
 fn memory(_: &Shared, text: &mut String) -> std::fmt::Result {
-    // Pages of the mapped files are among the shared ones.
-    let pages = |index: usize| {
-        let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-        statm.split(' ').nth(index).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0) * 4_096
-    };
-    let (resident, of_files) = (pages(1), pages(2));
+    let (resident, of_files) = (process_memory::resident_bytes(), process_memory::file_bytes());
     writeln!(text, "used_memory:{}\r", resident.saturating_sub(of_files))?;
     writeln!(text, "used_memory_rss:{resident}\r\nused_memory_of_files:{of_files}\r")?;
     writeln!(text, "maxmemory:0\r\nmaxmemory_policy:noeviction\r\nmem_allocator:libc\r")
@@ -57,6 +54,7 @@ fn persistence(shared: &Shared, text: &mut String) -> std::fmt::Result {
     let stats = shared.databases().holm().stats();
     writeln!(text, "loading:0\r\nacknowledge:{}\r", shared.settings.acknowledge.name())?;
     writeln!(text, "active_epoch:{}\r\ndurable_epoch:{}\r", stats.epochs.active, stats.epochs.durable)?;
+    writeln!(text, "pending_bytes:{}\r\npending_us:{}\r", stats.epochs.pending_bytes, stats.epochs.pending_ns / 1_000)?;
     writeln!(text, "longest_sync_us:{}\r", stats.log.longest_sync_ns / 1_000)?;
     writeln!(text, "throttled_writes:{}\r\naof_enabled:1\r", stats.epochs.throttled_writes)?;
     writeln!(text, "rdb_changes_since_last_save:0\r\nrdb_bgsave_in_progress:0\r\naof_rewrite_in_progress:0\r")
@@ -110,6 +108,19 @@ fn command_stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+fn latency_stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
+    let percentiles = shared.latency.percentiles();
+    if !shared.latency.is_shown.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    for (name, cost) in shared.statistics.costs().iter().filter(|(name, _)| !name.is_empty()) {
+        let of = |percent: &f64| format!("p{percent}={:.3}", cost.quantile_micros(percent / 100.0));
+        let shown: Vec<_> = percentiles.iter().map(of).collect();
+        writeln!(text, "latency_percentiles_usec_{name}:{}\r", shown.join(","))?;
+    }
+    Ok(())
+}
+
 fn keyspace(shared: &Shared, text: &mut String) -> std::fmt::Result {
     let databases = shared.databases();
     for number in 0..databases.count() {
@@ -128,7 +139,7 @@ pub(super) fn info(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>) 
     let all = is_one_of(&["all", "everything"]);
     let mut text = String::new();
     for (title, section) in SECTIONS {
-        if all || is_one_of(&[title]) || by_default && *title != "Commandstats" {
+        if all || is_one_of(&[title]) || by_default && !matches!(*title, "Commandstats" | "Latencystats") {
             let separator = if text.is_empty() { "" } else { "\r\n" };
             text.push_str(&format!("{separator}# {title}\r\n"));
             // Writing to a string does not fail.

@@ -5,7 +5,8 @@
 
 use crate::session::{Found, Queue, Session, Watched};
 use crate::shared::Shared;
-use holm_commands::{Arguments, Context, Outcome, Refusal, Reply, parse_integer, run};
+use holm_commands::{Arguments, Context, Outcome, OwnedArguments, Refusal, Reply, parse_integer, run};
+use std::collections::BTreeMap;
 
 pub(super) fn multi(session: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
     if session.queue.is_some() {
@@ -50,10 +51,28 @@ pub(super) fn unwatch(session: &mut Session, _: &Shared, _: &Arguments<'_>) -> O
     Ok(Reply::OK)
 }
 
+/// Queued commands that the user may not run any more, by their place.
+type Denials = BTreeMap<usize, Refusal>;
+
+/// Checks the queued commands: what the user may do can have changed since they were queued.
+fn denials(session: &Session, shared: &Shared, queue: &Queue) -> Denials {
+    if session.account.may_do_all() {
+        return Denials::new();
+    }
+    let refusal = |(index, (found, arguments)): (usize, &(Found, OwnedArguments))| {
+        session.check(shared, &found.about(), &arguments.lend(), "multi").err().map(|refusal| (index, refusal))
+    };
+    queue.commands.iter().enumerate().filter_map(refusal).collect()
+}
+
 /// Runs the queued commands that are about keys. Others are answered once the transaction has committed.
-fn run_queue<'c>(context: &'c Context<'c>, queue: &Queue) -> Outcome<Vec<Option<Reply>>> {
+fn run_queue<'c>(context: &'c Context<'c>, queue: &Queue, denied: &Denials) -> Outcome<Vec<Option<Reply>>> {
     let mut replies = Vec::with_capacity(queue.commands.len());
-    for (found, arguments) in &queue.commands {
+    for (index, (found, arguments)) in queue.commands.iter().enumerate() {
+        if let Some(refusal) = denied.get(&index) {
+            replies.push(Some(Reply::Error(refusal.clone().into_text())));
+            continue;
+        }
         let arguments = arguments.lend();
         replies.push(match found {
             Found::Data(command) => Some(match run(context, command, &arguments) {
@@ -82,6 +101,7 @@ pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) ->
     if queue.broken {
         return Err(Refusal::text("EXECABORT Transaction discarded because of previous errors."));
     }
+    let denied = denials(session, shared, &queue);
     session.before_write(shared);
     let at = session.at(shared);
     let committed = {
@@ -91,7 +111,7 @@ pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) ->
         }
         let order = databases.order();
         match watched {
-            None => Some(databases.transact(at, |context| run_queue(context, &queue))?),
+            None => Some(databases.transact(at, |context| run_queue(context, &queue, &denied))?),
             Some(watched) => databases.commit(watched.transaction, at, |context| {
                 for ((database, key), was_present) in &watched.keys {
                     // A key that has expired since has changed, although nobody wrote to it. In a database that has
@@ -102,7 +122,7 @@ pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) ->
                         return Err(Refusal::Store(holm::Error::Conflict));
                     }
                 }
-                run_queue(context, &queue)
+                run_queue(context, &queue, &denied)
             })?,
         }
     };

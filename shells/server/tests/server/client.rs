@@ -25,6 +25,10 @@ impl Served {
         Served { address: server.address(), server: Some(server), folder: None }
     }
 
+    pub(crate) fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
     pub(crate) fn client(&self) -> Client {
         Client::connect(self.address)
     }

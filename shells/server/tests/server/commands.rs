@@ -222,7 +222,7 @@ fn the_server_tells_of_itself() {
         ("config set nosuch 1", "-ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'"),
         ("command getkeys mset a 1 b 2", "[a b]"),
         ("command getkeys zunionstore t 2 a b", "[t a b]"),
-        ("slowlog len", "2"),
+        ("slowlog len", "4"),
         ("slowlog reset", "OK"),
         ("object encoding absent", "nil"),
         ("waitaof 1 0 100", "[1 0]"),
