@@ -153,19 +153,17 @@ fn good_crashes_are_accepted() {
 fn explained(random: &mut Pcg64, calls: u64) -> Vec<Call> {
     let (mut value, mut history) = (None, Vec::new());
     for instant in 1..=calls {
-        let action = match random.random_range(0..4) {
+        let action = match random.random_range(0..6) {
             0 | 1 => Action::Put(instant),
             2 => Action::Get,
+            3 => Action::Add(instant << 32),
+            4 => Action::Swap { expected: value.filter(|_| random.random()), new: Some(instant << 16) },
             _ => Action::Remove,
         };
         // Instants are a hundred apart, so calls that extend up to three hundred overlap a few others.
         let (before, after) = (random.random_range(1..300), random.random_range(1..300));
         history.push(call(action, value, (instant * 100 + 300) - before, instant * 100 + 300 + after));
-        value = match action {
-            Action::Get => value,
-            Action::Put(put) => Some(put),
-            Action::Remove => None,
-        };
+        value = action.after(value);
     }
     history.shuffle(random);
     history
