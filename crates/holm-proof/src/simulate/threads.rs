@@ -51,8 +51,9 @@ pub(super) fn registers(world: &World, thread: u64) -> Result<()> {
             break;
         }
         let key = random.random_range(0..KEYS);
-        let action = match random.random_range(0..8) {
-            0..3 => Action::Get,
+        // Every other thread mostly reads.
+        let action = match random.random_range(0..if thread % 2 == 1 { 24 } else { 8 }) {
+            0..3 | 8.. => Action::Get,
             3..5 => Action::Put(thread << 32 | (number + 1)),
             5 => Action::Add(1 << 48),
             6 => Action::Swap {
@@ -67,7 +68,7 @@ pub(super) fn registers(world: &World, thread: u64) -> Result<()> {
             calls.push(Call { key, action, saw: None, began, ended: None });
             calls.len() - 1
         };
-        match call(&space, key, action, random.random()) {
+        match call(&space, key, action, random.random_ratio(3, 4)) {
             Ok(saw) => {
                 let ended = Some(world.now());
                 let mut calls = lock(&world.notes.calls);
