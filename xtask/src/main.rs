@@ -48,8 +48,8 @@ enum Verb {
         #[arg(long, default_value_t = 1)]
         seeds: u64,
     },
-    /// Fuzzes the ordered map or a database with operations, a database's files with damage, or the server's parser with
-    /// requests, guided by coverage. A file that repeats each failure is kept. Needs a C++ compiler.
+    /// Fuzzes the ordered map or a database with operations, a database's files with damage, or the server's parser
+    /// with requests, guided by coverage. A file that repeats each failure is kept. Needs a C++ compiler.
     Fuzz(proofs::Fuzz),
     /// Reads the release's machine code: no store to a durable word may be wider than eight bytes.
     Stores,

@@ -278,7 +278,8 @@ mod tests {
     use super::*;
 
     const OUTPUT: &str = "[\x1b[1;32mok\x1b[0m]: SET and GET (3 ms)\n[\x1b[1;31merr\x1b[0m]: DUMP in tests/unit/a.tcl\n\
-        Expected 'a'\n[ignore]: other: external\n[\x1b[1;32mok\x1b[0m]: twice (0 ms)\n[err]: twice in tests/unit/a.tcl\n\
+        Expected 'a'\n[ignore]: other: external\n[\x1b[1;32mok\x1b[0m]: twice (0 ms)\n\
+        [err]: twice in tests/unit/a.tcl\n\
         [1/1 \x1b[1;33mdone\x1b[0m]: unit/a (1 seconds)\n";
 
     fn complaints(list: &str) -> Vec<String> {
@@ -297,7 +298,8 @@ mod tests {
 
     #[test]
     fn the_list_says_neither_more_nor_less_than_is_true() {
-        let right = "| unit | kind | test | reason |\n|---|---|---|---|\n| a | absent | DUMP | x |\n| a | absent | twice | y |\n";
+        let right = "| unit | kind | test | reason |\n|---|---|---|---|\n\
+            | a | absent | DUMP | x |\n| a | absent | twice | y |\n";
         assert_eq!(complaints(right), Vec::<String>::new());
         assert_eq!(complaints("| a | absent | DUMP | x |\n").len(), 1);
         assert_eq!(complaints(&format!("{right}| a | absent | SET and GET | z |\n")).len(), 1);

@@ -128,7 +128,8 @@ impl RequestParser {
         Arguments::new(self.typed.as_deref().unwrap_or(input), &self.places)
     }
 
-    /// Returns where the two words of a command lie in the same input; `None` if there are not two, or if they were typed.
+    /// Returns where the two words of a command lie in the same input; `None` if there are not two, or if a person has
+    /// typed them.
     pub fn places(&self) -> Option<&[Place; 2]> {
         self.places.first_chunk().filter(|_| self.places.len() == 2 && self.typed.is_none())
     }

@@ -190,9 +190,9 @@ impl Keyspace {
         })
     }
 
-    /// Reads the value of a key, lets the closure decide what becomes of it, and returns what the closure has found out.
-    /// The key is read and changed at one instant: the closure is called again if the key has another value by then.
-    /// It runs without a lock.
+    /// Reads the value of a key, lets the closure decide what becomes of it, and returns the closure's answer. The key
+    /// is read and changed at one instant: the closure is called again if the key has another value by then. It runs
+    /// without a lock.
     ///
     /// # Errors
     /// As [`Keyspace::insert`].

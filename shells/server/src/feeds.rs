@@ -22,7 +22,7 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Forgets the epochs up to one, and returns the next ones, at most so many. Each is durable.
+    /// Forgets the epochs up to one, and returns the next ones, at most `most`. Each is durable.
     pub(crate) fn read(&mut self, after: u64, most: usize) -> holm::Result<impl Iterator<Item = &Changes>> {
         self.acknowledged = self.acknowledged.max(after);
         while self.given.pop_front_if(|changes| changes.epoch() <= after).is_some() {}

@@ -42,7 +42,7 @@ pub(crate) fn geoadd<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) ->
     }
     let words = arguments.len() - at;
     let has = |option: &str| (2..at).any(|at| arguments.is(at, option));
-    if words == 0 || words % 3 != 0 || has("nx") && has("xx") {
+    if words == 0 || !words.is_multiple_of(3) || has("nx") && has("xx") {
         return Err(SYNTAX);
     }
     let mut scored = Vec::new();

@@ -178,8 +178,8 @@ impl Clock {
         self.requests.has_ended(&self.labels, wanted)
     }
 
-    /// Lets a function be called, for as long as the clock lives, whenever [`Clock::is_durable`] may answer anew: by the
-    /// thread that ends epochs, which goes on only after the call.
+    /// Lets a function be called, for as long as the clock lives, whenever [`Clock::is_durable`] may answer anew. The
+    /// thread that ends epochs calls it, and goes on only after the call.
     pub fn on_news(&self, listener: impl Fn() + Send + Sync + 'static) {
         self.requests.listen(Arc::new(listener));
     }

@@ -41,7 +41,7 @@ fn protocol(kind: &[u8]) -> Outcome<Reply> {
     Ok(match kind {
         b"string" => Reply::fixed("Hello World"),
         b"integer" => Reply::Integer(12_345),
-        b"double" => Reply::Double(3.141),
+        b"double" => Reply::Double(3_141.0 / 1_000.0),
         b"null" => Reply::Null,
         b"array" => Reply::Array(three()),
         b"set" => Reply::Set(three()),
