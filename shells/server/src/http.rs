@@ -1,8 +1,8 @@
 //! HTTP for operators: a page at `/`, what it shows as JSON, and metrics at `/metrics`. It only reads.
 //!
 //! One thread accepts connections and a few answer; no worker waits for them. Who may see what is decided as for
-//! commands: by the user of HTTP Basic, or by the user `default` where that needs no password. There, a request must name
-//! the server by a number or as `localhost`, so that no page of another site can read this one by a name that it
+//! commands: by the user of HTTP Basic, or by the user `default` where that needs no password. There, a request must
+//! name the server by a number or as `localhost`, so that no page of another site can read this one by a name that it
 //! controls.
 //!
 //! | module | |

@@ -69,10 +69,12 @@ impl Latency {
 
     /// Notes how long something took, if that is long. The name is asked for only then.
     pub(crate) fn note(&self, took: Duration, second: impl FnOnce() -> u64, name: impl FnOnce() -> &'static str) {
-        let (threshold, millis) = (self.threshold(), took.as_millis() as u64);
-        if threshold == 0 || millis < threshold {
+        let threshold = self.threshold();
+        // Each command comes here: nothing is computed unless somebody asked for it.
+        if threshold == 0 || took < Duration::from_millis(threshold) {
             return;
         }
+        let millis = took.as_millis() as u64;
         let second = second();
         let mut events = self.lock();
         let event = events.entry(name()).or_default();
