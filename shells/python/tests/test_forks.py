@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import subprocess
+import sys
+import textwrap
 import traceback
 import warnings
 from pathlib import Path
@@ -71,6 +75,28 @@ def test_dropping_handles_in_the_child_disturbs_nobody(folder: Path) -> None:
     db.close()
     with holm.open("sea.holm") as db:
         assert db.recovery()["source"] == "clean_shutdown" and list(db) == [b"north", b"south"]
+
+
+def test_a_child_that_drops_all_does_not_close_the_parents_database(folder: Path) -> None:
+    """The drop of a last handle marks the database as closed; if the parent dies afterwards, recovery must not trust
+    that mark."""
+    code = """
+        import holm, os, signal
+        db = holm.open("sea.holm")
+        loop = iter(db)
+        db["north"] = "coral"
+        child = os.fork()
+        if child == 0:
+            del db, loop
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        db["south"] = "sand"
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with holm.open("sea.holm") as db:
+        assert db.recovery()["source"] == "page_cache" and list(db) == [b"north", b"south"]
 
 
 def test_the_child_opens_its_own(db: holm.Database, folder: Path) -> None:
