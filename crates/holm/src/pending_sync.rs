@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// # let folder = tempfile::tempdir()?;
 /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
 /// let (bell, news) = std::sync::mpsc::channel();
-/// db.on_sync(move || drop(bell.send(())));
+/// db.on_sync(move || bell.send(()).unwrap_or_default());
 ///
 /// db.keyspace("reefs")?.insert("north", "coral")?;
 /// let sync = db.begin_sync()?;
@@ -88,7 +88,7 @@ mod tests {
         let path = folder.path().join("test.holm");
         let db = Database::builder().durability(Durability::OnSync).capacity(1 << 30).open(path).unwrap();
         let (bell, news) = mpsc::channel();
-        db.on_sync(move || drop(bell.send(())));
+        db.on_sync(move || bell.send(()).unwrap_or_default());
         let reefs = db.keyspace("reefs").unwrap();
         for round in 0..20u32 {
             reefs.insert(round.to_be_bytes(), "coral").unwrap();
