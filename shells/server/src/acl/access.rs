@@ -101,10 +101,10 @@ pub(crate) fn uses<'a>(command: &Command<()>, arguments: &Arguments<'a>) -> Uses
 }
 
 fn access(command: &Command<()>, arguments: &Arguments<'_>, index: usize) -> Access {
-    let has_option = |option: &str| (3..arguments.len()).any(|index| arguments.is(index, option));
+    let has = |from: usize, option: &str| (from..arguments.len()).any(|index| arguments.is(index, option));
     let is_first = index == 0;
     match command.name {
-        "set" if has_option("get") => BOTH,
+        "set" if has(3, "get") => BOTH,
         "copy" => {
             if is_first {
                 READS
@@ -119,7 +119,7 @@ fn access(command: &Command<()>, arguments: &Arguments<'_>, index: usize) -> Acc
                 READS
             }
         }
-        "bitfield" if !has_option("set") && !has_option("incrby") => READS,
+        "bitfield" if !has(2, "set") && !has(2, "incrby") => READS,
         "bitfield" => BOTH,
         name if PRESENCE.contains(&name) => 0,
         name if UPDATES.contains(&name) => BOTH,
