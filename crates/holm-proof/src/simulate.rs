@@ -12,8 +12,8 @@
 //!
 //! What is expected: every history is strictly serializable ([`crate::cycles`]) and linearizable
 //! ([`crate::history`]); what a crash leaves is closed under dependencies and has all that was promised; feeds and
-//! backups agree; a mark never falls, and its effect is there with it; `Database::check` finds nothing leaked or shared,
-//! and as many bytes as the statistics count; a closed database opens as it was, for readers and for a writer.
+//! backups agree; a mark never falls, and its effect is there with it; `Database::check` finds nothing leaked or
+//! shared, and as many bytes as the statistics count; a closed database opens as it was, for readers and for a writer.
 //!
 //! The same plan gives the same schedule. [`shrink()`] makes a failing plan smaller. `cargo xtask simulate` runs seeds.
 //!
@@ -23,7 +23,7 @@
 //! | bug | caught by seed | as |
 //! |---|---|---|
 //! | a get does not validate its copy | 372 | calls of one key that no order explains |
-//! | what is freed while space is withheld is reused | 545 | an image in which a leaf leads to records of other keys |
+//! | what is freed while space is withheld is reused | 545 | an image whose leaves lead to other keys |
 //! | a commit forgets what it depends on | 4* | a cycle in the history |
 //! | a checkpoint does not sync the data files | 64* | an image that cannot be opened |
 //! | a half of the log is released before its checkpoint | 36* | a damaged log |
@@ -32,7 +32,7 @@
 //! | an epoch is published before its record is written | 2* | a commit that had to survive |
 //! | lines of one epoch in eight are not marked | 5* | a feed that lacks a change |
 //!
-//! Not simulated: pages that are evicted and read again while a process lives, and the drawing of keys and values of any
+//! Not simulated: pages that are evicted and read again while a process lives, and the drawing of keys of any
 //! length. Orders of memory weaker than sequential consistency are Miri's.
 
 mod bulk;
