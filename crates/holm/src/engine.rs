@@ -14,6 +14,7 @@ use crate::recovery::Recovery;
 use crate::snapshot::{RecentSnapshot, Snapshot};
 use crate::store::{Files, Store, WritableStore};
 use crate::sweeper::{Sweeper, SweptDatabase};
+use crate::sync_wakers::SyncWakers;
 use crate::transaction::FallbackLock;
 use holm_medium::sync::{Mutex, MutexGuard};
 use holm_medium::vfs::How;
@@ -36,6 +37,8 @@ pub(crate) struct Engine {
     pub(crate) increments: Arc<Increments>,
     /// The feeds; `None` if the design or the medium cannot tell what an epoch has changed.
     pub(crate) subscribers: Option<Arc<Subscribers>>,
+    /// The tasks that await syncs.
+    pub(crate) sync_wakers: SyncWakers,
     /// Dropped last: its drop shrinks and unlocks the files.
     pub(crate) session: Session,
 }

@@ -200,6 +200,7 @@ mod stats;
 mod store;
 mod sweep;
 mod sweeper;
+mod sync_wakers;
 mod transaction;
 pub mod typed;
 mod update;

@@ -1,13 +1,46 @@
-//! Syncs that no thread waits for: a server holds its replies until they are done, and serves others meanwhile.
+//! Syncs that no thread waits for: a server holds its replies until they are done, and serves others meanwhile. Tasks of
+//! any runtime await them.
 
 use crate::database::Database;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::operation::Operation;
-use holm_medium::WantedEpoch;
+use crate::transaction::Receipt;
+use holm_medium::{Epoch, WantedEpoch};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-/// A sync that was begun by [`Database::begin_sync`].
+/// A sync that was begun by [`Database::begin_sync`]: to be asked, or to be awaited by a task of any runtime.
+///
+/// A future of it is ready once all that was written before survives a power cut, or with the reason why it will not.
+/// So one write of many is made durable:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use std::task::{Context, Poll, Wake, Waker};
+/// # struct Parked(std::thread::Thread);
+/// # impl Wake for Parked { fn wake(self: Arc<Self>) { self.0.unpark() } }
+/// # fn block_on<T>(future: impl Future<Output = T>) -> T {
+/// #     let (mut future, waker) = (Box::pin(future), Waker::from(Arc::new(Parked(std::thread::current()))));
+/// #     loop {
+/// #         if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) { return done }
+/// #         std::thread::park();
+/// #     }
+/// # }
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let pay = async || {
+///     db.keyspace("cache")?.insert("north", "coral")?; // some milliseconds may be lost
+///     db.keyspace("payments")?.insert("17", "12.50")?;
+///     db.begin_sync()?.await // nothing is lost, and the thread has served other tasks meanwhile
+/// };
+/// block_on(pay())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Without a runtime, a function is called when there is news:
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -29,6 +62,11 @@ pub struct PendingSync {
 }
 
 impl PendingSync {
+    fn of(engine: Arc<Engine>, epoch: Epoch) -> Self {
+        let wanted = engine.store.clock().request_durable(epoch);
+        PendingSync { engine, wanted }
+    }
+
     /// Returns whether all that was written before [`Database::begin_sync`] survives a power cut. O(1), and waits for
     /// nothing.
     ///
@@ -41,6 +79,40 @@ impl PendingSync {
     /// Returns the epoch that becomes durable. Of two syncs, the one with the greater epoch includes the other.
     pub fn epoch(&self) -> u64 {
         self.wanted.epoch
+    }
+}
+
+impl Future for PendingSync {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        // Asked again after the task is among those that are woken: the news may have come in between.
+        for is_added in [false, true] {
+            match self.is_done() {
+                Ok(true) => return Poll::Ready(Ok(())),
+                Err(error) => return Poll::Ready(Err(error)),
+                Ok(false) if is_added => {}
+                Ok(false) => self.engine.sync_wakers.add(self.engine.store.clock(), context.waker()),
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Receipt {
+    /// Begins a sync of the commit, to be awaited. [`Receipt::wait_durable`] is the same for a thread that waits.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let transaction = db.begin();
+    /// transaction.insert(&db.keyspace("reefs")?, "north", "coral")?;
+    /// let sync = transaction.commit()?.begin_sync();
+    /// let done = async || sync.await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn begin_sync(&self) -> PendingSync {
+        PendingSync::of(self.engine().clone(), self.epoch())
     }
 }
 
@@ -59,13 +131,34 @@ impl Database {
         let operation = Operation::begin(&self.engine.store)?;
         let epoch = operation.epoch();
         operation.finish_later();
-        let wanted = self.engine.store.clock().request_durable(epoch);
-        Ok(PendingSync { engine: self.engine.clone(), wanted })
+        Ok(PendingSync::of(self.engine.clone(), epoch))
+    }
+
+    /// Begins a sync of an epoch that has begun, such as that of a change feed or of [`Receipt::epoch`].
+    ///
+    /// # Errors
+    /// [`Invalid`](Error::Invalid) for an epoch that has not begun.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let epoch = db.begin().commit()?.epoch();
+    /// let _sync = db.durable(epoch)?; // `.await`
+    /// assert!(db.durable(epoch + 1_000_000).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn durable(&self, epoch: u64) -> Result<PendingSync> {
+        let active = self.engine.store.clock().active();
+        if epoch > active {
+            return Err(Error::Invalid { what: format!("found epoch {epoch}, expected {active} or an earlier one") });
+        }
+        Ok(PendingSync::of(self.engine.clone(), epoch))
     }
 
     /// Lets a function be called whenever [`PendingSync::is_done`] may answer anew, failures included, for as long as
     /// the database is open. A thread of the database calls it and ends no epoch meanwhile, so it should only wake
-    /// others; it must not wait for the database.
+    /// others; it must not wait for the database. What it owns lives as long as the database: a handle of it would keep
+    /// it open for ever.
     pub fn on_sync(&self, call: impl Fn() + Send + Sync + 'static) {
         self.engine.store.clock().on_news(call);
     }
@@ -78,8 +171,94 @@ impl Database {
 
 #[cfg(all(test, not(shuttle)))]
 mod tests {
-    use crate::{Database, Durability};
-    use std::sync::mpsc;
+    use crate::{Database, Durability, Error};
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    use std::sync::{Arc, mpsc};
+    use std::task::{Context, Poll, Wake, Waker};
+    use std::thread::{self, Thread};
+
+    /// Wakes a thread, and counts how often.
+    struct Woken(Thread, AtomicU32);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.1.fetch_add(1, SeqCst);
+            self.0.unpark();
+        }
+    }
+
+    /// Runs a future on this thread. Returns how often it was woken, too.
+    fn block_on<T>(future: impl Future<Output = T>) -> (T, u32) {
+        let woken = Arc::new(Woken(thread::current(), AtomicU32::new(0)));
+        let (waker, mut future) = (Waker::from(woken.clone()), pin!(future));
+        loop {
+            if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return (done, woken.1.load(SeqCst));
+            }
+            thread::park();
+        }
+    }
+
+    /// Several tasks on several threads: none of them would be woken by a bell that rings for one.
+    #[test]
+    fn tasks_that_await_syncs_are_woken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.holm");
+        let db = Database::builder().durability(Durability::OnSync).capacity(1 << 30).open(path).unwrap();
+        thread::scope(|scope| {
+            for task in 0..3u32 {
+                let db = &db;
+                scope.spawn(move || {
+                    let reefs = db.keyspace("reefs").unwrap();
+                    for round in 0..30u32 {
+                        let transaction = db.begin();
+                        transaction.insert(&reefs, [task.to_be_bytes(), round.to_be_bytes()].concat(), "").unwrap();
+                        let receipt = transaction.commit().unwrap();
+                        let (done, _) = block_on(async {
+                            match round % 3 {
+                                0 => receipt.begin_sync().await,
+                                1 => db.durable(receipt.epoch())?.await,
+                                _ => db.begin_sync()?.await,
+                            }
+                        });
+                        done.unwrap();
+                        assert!(db.durable_epoch() >= receipt.epoch());
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn an_epoch_that_has_not_begun_is_awaited_by_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::builder().capacity(1 << 30).open(folder.path().join("test.holm")).unwrap();
+        let error = db.durable(1 << 40).unwrap_err();
+        assert!(matches!(&error, Error::Invalid { what } if what.contains("found epoch 1099511627776")), "{error}");
+        // One that is durable needs nobody to wake it.
+        db.sync().unwrap();
+        assert!(matches!(block_on(db.durable(db.durable_epoch()).unwrap()), (Ok(()), 0)));
+    }
+
+    /// The task keeps a handle, so the database is closed and not dropped.
+    #[test]
+    fn a_task_is_told_that_the_database_was_closed_or_its_writes_are_durable() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.holm");
+        let db = Database::builder().durability(Durability::OnSync).capacity(1 << 30).open(path).unwrap();
+        for _ in 0..20 {
+            db.keyspace("reefs").unwrap().insert("north", "coral").unwrap();
+        }
+        let sync = db.begin_sync().unwrap();
+        let waiting = thread::spawn(move || block_on(sync).0);
+        db.close().unwrap();
+        // Closing makes everything durable; a task that asks only afterwards may be refused.
+        match waiting.join().unwrap() {
+            Ok(()) | Err(Error::Poisoned { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
 
     /// A sync that nobody rings a bell for would be waited for until another write comes.
     #[test]

@@ -497,6 +497,10 @@ impl Receipt {
         self.epoch
     }
 
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     /// Waits until the commit survives a power cut, in every mode.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use crate::recovery::Recovery;
 use crate::snapshot::RecentSnapshot;
 use crate::store::WritableStore;
 use crate::sweeper::{Sweep, Sweeper};
+use crate::sync_wakers::SyncWakers;
 use crate::transaction::FallbackLock;
 use holm_medium::{Background, Epoch, EpochObserver, GRACE, Persistence};
 use holm_tree::TreeRoot;
@@ -138,6 +139,7 @@ impl Running {
             recent_snapshot: RecentSnapshot::default(),
             increments: Arc::default(),
             subscribers,
+            sync_wakers: SyncWakers::default(),
             session,
         })
     }
