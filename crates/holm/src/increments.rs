@@ -17,7 +17,7 @@ impl Increments {
     /// itself have called this.
     pub(crate) fn begin(&self) -> Option<Applying<'_>> {
         let begun = self.0.fetch_update(SeqCst, SeqCst, |turn| turn.is_multiple_of(2).then_some(turn + 1));
-        begun.is_ok().then_some(Applying(self))
+        begun.is_ok().then(|| Applying(self))
     }
 
     /// Asks something about the database; `None` if a backup was being applied meanwhile.
