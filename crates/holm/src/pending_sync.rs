@@ -1,5 +1,5 @@
-//! Syncs that no thread waits for: a server holds its replies until they are done, and serves others meanwhile. Tasks of
-//! any runtime await them.
+//! Syncs that no thread waits for: a server holds its replies until they are done, and serves others meanwhile. Tasks
+//! of any runtime await them.
 
 use crate::database::Database;
 use crate::engine::Engine;

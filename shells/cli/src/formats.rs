@@ -11,8 +11,10 @@
 //! A reader holds at most one record in memory, and rejects a record over the limits before it has read all of it. It
 //! drops a byte order mark at the start of the input; no writer writes one. A blank line is a bad line.
 
+pub(crate) mod columns;
 pub(crate) mod csv;
 mod fault;
+mod fields;
 pub(crate) mod jsonl;
 mod lines;
 pub(crate) mod tsv;
@@ -24,7 +26,9 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 
+use columns::{Chosen, ColumnRecords};
 pub(crate) use fault::Fault;
+use fields::FieldRecords;
 use lines::Line;
 
 /// The text format of records.
@@ -130,6 +134,20 @@ impl Format {
             _ => {
                 bail!("{}: the extension is {extension:?}, expected tsv, csv or jsonl; or say --format", file.display())
             }
+        }
+    }
+
+    /// Returns a reader of records with columns or members of any names; `None` for TSV, which has none.
+    pub(crate) fn chosen<'a>(
+        self,
+        input: impl BufRead + 'a,
+        chosen: Chosen,
+        limits: Limits,
+    ) -> Option<Box<dyn Records + 'a>> {
+        match self {
+            Self::Tsv => None,
+            Self::Csv => Some(Box::new(ColumnRecords::new(input, chosen, limits))),
+            Self::Jsonl => Some(Box::new(FieldRecords::new(input, chosen, limits))),
         }
     }
 

@@ -16,6 +16,7 @@ use holm::{Batch, Database, Durability, Keyspace};
 use crate::args::{Expiring, Lifetime, Load};
 use crate::exit::{Exit, chain};
 use crate::expiring::{self, refusal};
+use crate::formats::columns::Chosen;
 use crate::formats::tsv::Tsv;
 use crate::formats::{Fault, Format, LIMITS, Next, Pair, Records};
 use crate::interrupt::Interrupt;
@@ -58,8 +59,14 @@ pub(crate) fn load_beside(
     let interrupt = Interrupt::listen()?;
     let progress = Progress::new(source.bytes);
     let input = BufReader::with_capacity(READ_BYTES, progress.watch(source.input));
-    let mut records: Box<dyn Records + '_> =
-        if args.raw { Box::new(Tsv::raw(input, LIMITS)) } else { format.records(input, LIMITS) };
+    let mut records: Box<dyn Records + '_> = match &args.key_column {
+        Some(key) => {
+            let chosen = Chosen { key: key.clone(), value: args.value_column.clone() };
+            format.chosen(input, chosen, LIMITS).context("--key-column is for csv and jsonl")?
+        }
+        None if args.raw => Box::new(Tsv::raw(input, LIMITS)),
+        None => format.records(input, LIMITS),
+    };
     let database = opened::writable(&args.target.database, &args.writing, true)?;
     opened::closing(database, |database| {
         let mut tally = Tally::default();

@@ -18,6 +18,9 @@ Records are stored in input order, so a killed load leaves a prefix of its input
 A bad line stops the load; the records before it are stored. Keys have at most 64 KiB, values at most 1 GiB. \
 With --skip-bad, reading of a CSV continues at the line after the bad one; an unclosed quote still stops the load.
 
+With --key-column, a csv has any columns, which its first record names, and a jsonl any members. The value is that of \
+--value-column, or else all of it: of a csv a JSON object of the other columns, of a jsonl the line.
+
 With --expires-in, a keyspace that is absent is created so that its keys may expire, and every record gets this \
 lifetime. A record of jsonl may have a time of its own, \"expires_ms\": milliseconds since 1970. No other keyspace, \
 such as `default`, takes records that expire.
@@ -25,6 +28,8 @@ such as `default`, takes records that expire.
 Examples:
   holm load packages.holm packages.tsv
   holm load sea.holm reefs.csv --header --keyspace reefs --durability strict
+  holm load sea.holm cities.csv --key-column name --value-column population
+  holm load sea.holm events.jsonl --key-field id
   zcat dump.jsonl.gz | holm load sea.holm --format jsonl --skip-bad
   holm load words.holm paths.tsv --raw
   holm load sea.holm sessions.jsonl --keyspace sessions --expires-in never";
@@ -55,6 +60,12 @@ pub(crate) struct Load {
     /// Skip the first record of a CSV, which names the columns
     #[arg(long)]
     pub(crate) header: bool,
+    /// The column or member that is the key: its name, or the number of a column from 1 on; for csv and jsonl
+    #[arg(long, visible_alias = "key-field", value_name = "NAME", conflicts_with_all = ["raw", "header"])]
+    pub(crate) key_column: Option<String>,
+    /// The column or member that is the value; without it, the whole record as JSON
+    #[arg(long, visible_alias = "value-field", value_name = "NAME", requires = "key_column")]
+    pub(crate) value_column: Option<String>,
     /// Count bad lines and continue
     #[arg(long)]
     pub(crate) skip_bad: bool,

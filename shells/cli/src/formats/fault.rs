@@ -31,14 +31,25 @@ pub(crate) enum Fault {
     Json { column: usize, what: String },
     /// A JSON object without the field, or with both the field and its `_base16` form.
     Member { name: &'static str, found: usize },
+    /// A CSV has no column of this name or number.
+    NoColumn { name: String, columns: String },
+    /// A CSV without a line.
+    NoColumns,
+    /// A record of a CSV has another number of columns than the line that names them.
+    Columns { found: u64, expected: u64 },
+    /// A column that goes into a JSON object, and is not UTF-8.
+    NotUtf8 { name: String },
+    /// A JSON object does not have the member.
+    NoMember { name: String },
     /// Not pairs of hex digits.
     Base16 { name: &'static str },
 }
 
 impl Fault {
-    /// Returns whether the record may have swallowed other records, so that continuing would hide a loss.
+    /// Returns whether the record may have swallowed other records, so that continuing would hide a loss, or whether no
+    /// record can be read.
     pub(crate) fn ends_the_input(&self) -> bool {
-        matches!(self, Self::UnclosedQuote | Self::EndlessQuote { .. })
+        matches!(self, Self::UnclosedQuote | Self::EndlessQuote { .. } | Self::NoColumn { .. } | Self::NoColumns)
     }
 }
 
@@ -73,6 +84,14 @@ impl fmt::Display for Fault {
                 write!(f, "found neither {name} nor {name}_base16, expected one of them")
             }
             Self::Member { name, .. } => write!(f, "found both {name} and {name}_base16, expected one of them"),
+            Self::NoColumn { name, columns } => write!(f, "found no column {name:?} among {columns}"),
+            Self::NoColumns => write!(f, "found no line that names the columns"),
+            Self::Columns { found, expected } => {
+                let fields = if *found == 1 { "field" } else { "fields" };
+                write!(f, "found {found} {fields}, expected {expected}")
+            }
+            Self::NotUtf8 { name } => write!(f, "found bytes in the column {name:?} that are not UTF-8"),
+            Self::NoMember { name } => write!(f, "found no member {name:?}"),
             Self::Base16 { name } => write!(f, "found {name}_base16 that is not pairs of hex digits"),
         }
     }

@@ -179,3 +179,27 @@ fn one_is_one_and_a_folder_is_no_file() {
     assert!(sea.holm("load other none.csv").complaint().contains("cannot open none.csv"));
     assert!(!sea.path("other").exists());
 }
+
+#[test]
+fn real_csv_and_json_lines_are_loaded_by_a_column() {
+    let sea = Sea::new();
+    sea.file("cities.csv", "name,country,people\nOslo,NO,709037\n\"Bergen, Hordaland\",NO,291940\n");
+    sea.holm("load db cities.csv --key-column name --value-column people").with(0);
+    assert_eq!(sea.holm("scan db").with(0), "Bergen, Hordaland\t291940\nOslo\t709037\n");
+    sea.holm("load db cities.csv --key-column 3 --keyspace all").with(0);
+    let value = r#"{"country":"NO","name":"Oslo"}"#;
+    assert_eq!(sea.holm("get db 709037 --keyspace all").with(0), format!("{value}\n"));
+    let absent = sea.holm("load db cities.csv --key-column city").complaint();
+    assert!(absent.contains("line 1: found no column \"city\" among name, country, people"), "{absent}");
+    let endless = sea.holm("load db cities.csv --key-column city --skip-bad").complaint();
+    assert!(endless.contains("found no column"), "{endless}");
+
+    sea.file("events.jsonl", "{\"id\":17,\"what\":\"dive\"}\n{\"what\":\"rest\"}\n{\"id\":18,\"what\":\"swim\"}\n");
+    sea.holm("load db events.jsonl --key-field id --value-field what --keyspace events --skip-bad").with(0);
+    assert_eq!(sea.holm("scan db --keyspace events").with(0), "17\tdive\n18\tswim\n");
+    sea.holm("load db events.jsonl --key-field id --keyspace lines --skip-bad").with(0);
+    assert_eq!(sea.holm("get db 17 --keyspace lines").with(0), "{\"id\":17,\"what\":\"dive\"}\n");
+    assert!(sea.fed("load db --key-column id", b"").complaint().contains("--key-column is for csv and jsonl"));
+    assert_eq!(sea.holm("load db cities.csv --value-column people").code, Some(2));
+    assert_eq!(sea.holm("load db cities.csv --key-column name --header").code, Some(2));
+}
