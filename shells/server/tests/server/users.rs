@@ -60,6 +60,12 @@ fn keys_are_read_and_written_where_patterns_allow_it() {
         ("sintercard 2 read:1 write:1", NO_KEY),
         ("zunionstore write:4 1 read:1", "0"),
         ("object encoding other", NO_KEY),
+        ("bitfield read:1 set u8 0 1", NO_KEY),
+        ("bitfield read:1 get u8 0 incrby u8 0 1", NO_KEY),
+        ("bitfield write:1 get u8 0", NO_KEY),
+        ("sort read:1 store read:5", NO_KEY),
+        ("sort read:1 store write:5", "0"),
+        ("sort write:1", NO_KEY),
         // What names no key must be allowed each.
         ("holm.range - + withvalues", NO_KEY),
         ("holm.remove - +", NO_KEY),
