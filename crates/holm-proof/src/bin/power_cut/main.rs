@@ -34,7 +34,8 @@ struct Arguments {
     /// The number of cuts.
     #[arg(long, default_value_t = 20)]
     cuts: u64,
-    /// Lets the database believe that the kernel has not restarted, which is in fact true.
+    /// Lets the database believe that the kernel has not restarted, which is in fact true. A failure can then be the
+    /// one that docs/durability.md leaves open: only pages that no log record has yet were lost.
     #[arg(long)]
     same_boot: bool,
     /// The kind of the file system.
