@@ -102,11 +102,16 @@ def test_close_ends_a_feed_that_waits(db: holm.Database) -> None:
 
 def interrupted(work: Any) -> None:
     """Runs what waits for ever, and interrupts it as Ctrl-C does, from within the process."""
+    # A process in the background ignores the signal, and Python then leaves it ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        work()
-    timer.join()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_feed_that_waits_is_interrupted(db: holm.Database) -> None:
