@@ -91,7 +91,8 @@ def test_expiry(db: holm.Database) -> None:
         tides.expiry("gone")
     assert tides.expire("ever", ttl=0) and not tides.expire("ever", ttl=1) and "ever" not in tides
     assert tides.persist("day") and tides.expiry("day") is None and tides["day"] == b"3"
-    assert db.sweep() == 2
+    # The sweeper in the background may have been there first.
+    assert db.sweep() <= 2 and len(tides) == 3
     with db.batch() as batch:
         batch.put("batch", "6", into=tides, ttl=3600)
     with db.transaction() as tx:
