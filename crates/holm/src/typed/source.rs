@@ -42,45 +42,32 @@ pub struct Within<'t> {
     pub(super) keyspace: Keyspace,
 }
 
-impl Source for Keyspace {
-    type Pairs<'a> = Iter;
+/// A handle that reads by itself, and whose ranges never fail before their first pair.
+macro_rules! source {
+    ($($handle:ty),*) => {$(
+        impl Source for $handle {
+            type Pairs<'a> = Iter;
 
-    fn name(&self) -> &str {
-        self.name()
-    }
+            fn name(&self) -> &str {
+                self.name()
+            }
 
-    fn value(&self, key: &[u8]) -> Result<Option<Slice>> {
-        self.get(key)
-    }
+            fn value(&self, key: &[u8]) -> Result<Option<Slice>> {
+                self.get(key)
+            }
 
-    fn has(&self, key: &[u8]) -> Result<bool> {
-        self.contains_key(key)
-    }
+            fn has(&self, key: &[u8]) -> Result<bool> {
+                self.contains_key(key)
+            }
 
-    fn pairs(&self, bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Result<Iter> {
-        Ok(self.range(bounds))
-    }
+            fn pairs(&self, bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Result<Iter> {
+                Ok(self.range(bounds))
+            }
+        }
+    )*};
 }
 
-impl Source for SnapshotKeyspace {
-    type Pairs<'a> = Iter;
-
-    fn name(&self) -> &str {
-        self.name()
-    }
-
-    fn value(&self, key: &[u8]) -> Result<Option<Slice>> {
-        self.get(key)
-    }
-
-    fn has(&self, key: &[u8]) -> Result<bool> {
-        self.contains_key(key)
-    }
-
-    fn pairs(&self, bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Result<Iter> {
-        Ok(self.range(bounds))
-    }
-}
+source!(Keyspace, SnapshotKeyspace);
 
 impl Source for Within<'_> {
     type Pairs<'a>
