@@ -45,11 +45,10 @@ class Engine:
         raise NotImplementedError
 
 
-class Holm(Engine):
-    def __init__(self, folder: Path) -> None:
-        import holm
+class Mapped(Engine):
+    """An engine whose database is a mapping."""
 
-        self.db = holm.open(folder / "holm")
+    db: Any
 
     def put(self, keys: List[bytes], value: bytes) -> None:
         db = self.db
@@ -61,6 +60,16 @@ class Holm(Engine):
         for key in keys:
             total += len(db[key])
         return total
+
+    def close(self) -> None:
+        self.db.close()
+
+
+class Holm(Mapped):
+    def __init__(self, folder: Path) -> None:
+        import holm
+
+        self.db = holm.open(folder / "holm")
 
     def put_many(self, pairs: List[Pair]) -> None:
         self.db.put_many(pairs)
@@ -80,9 +89,6 @@ class Holm(Engine):
 
     def settle(self) -> None:
         self.db.sync()
-
-    def close(self) -> None:
-        self.db.close()
 
 
 class Lmdb(Engine):
@@ -181,7 +187,7 @@ class Plyvel(Engine):
         self.db.close()
 
 
-class Rocksdict(Engine):
+class Rocksdict(Mapped):
     note = "RocksDB, raw mode, without sync"
 
     def __init__(self, folder: Path) -> None:
@@ -191,17 +197,6 @@ class Rocksdict(Engine):
         options.create_if_missing(True)
         options.set_compression_type(DBCompressionType.none())
         self.db = Rdict(str(folder / "rocksdict"), options)
-
-    def put(self, keys: List[bytes], value: bytes) -> None:
-        db = self.db
-        for key in keys:
-            db[key] = value
-
-    def get(self, keys: List[bytes]) -> int:
-        db, total = self.db, 0
-        for key in keys:
-            total += len(db[key])
-        return total
 
     def put_many(self, pairs: List[Pair]) -> None:
         from rocksdict import WriteBatch
@@ -226,9 +221,6 @@ class Rocksdict(Engine):
 
     def settle(self) -> None:
         self.db.flush()
-
-    def close(self) -> None:
-        self.db.close()
 
 
 class Sqlite(Engine):
@@ -273,31 +265,17 @@ class Sqlite(Engine):
         self.db.close()
 
 
-class Dbm(Engine):
+class Dbm(Mapped):
     """Whichever of the modules of `dbm` the interpreter has; a hash table, so without scans."""
 
     def __init__(self, folder: Path) -> None:
         self.db = dbm.open(str(folder / "dbm"), "n")
         self.note = f"`{dbm.whichdb(str(folder / 'dbm'))}`; no order"
 
-    def put(self, keys: List[bytes], value: bytes) -> None:
-        db = self.db
-        for key in keys:
-            db[key] = value
-
-    def get(self, keys: List[bytes]) -> int:
-        db, total = self.db, 0
-        for key in keys:
-            total += len(db[key])
-        return total
-
     def put_many(self, pairs: Iterable[Pair]) -> None:
         db = self.db
         for key, value in pairs:
             db[key] = value
-
-    def close(self) -> None:
-        self.db.close()
 
 
 ENGINES: Dict[str, Callable[[Path], Any]] = {

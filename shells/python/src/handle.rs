@@ -1,6 +1,7 @@
 //! A keyspace that can be read: as it is, as a database that is open for reading has it, or as it was. Only the first
 //! can be written.
 
+use crate::bytes::Bytes;
 use crate::failure::Failure;
 use holm::{Expiry, Iter, Keyspace, ReadOnlyKeyspace, Slice, SnapshotKeyspace};
 use std::ops::Bound;
@@ -20,6 +21,12 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
+    /// The keys from `start` up to and without `stop`; `None` is an open end.
+    pub(crate) fn between(start: Option<Bytes<'_>>, stop: Option<Bytes<'_>>) -> Self {
+        let end = |end: Option<Bytes<'_>>| end.map(|end| end.as_ref().to_vec());
+        Bounds { low: end(start).unwrap_or_default(), high: end(stop) }
+    }
+
     /// The keys that begin with a prefix.
     pub(crate) fn of_prefix(prefix: &[u8]) -> Self {
         let mut high = prefix.to_vec();

@@ -226,9 +226,7 @@ impl TransactionSpace {
     /// The pairs from `start` up to and without `stop`; `None` is an open end.
     #[pyo3(signature = (start = None, stop = None, *, reverse = false, limit = None))]
     fn range(&self, start: Option<Bytes<'_>>, stop: Option<Bytes<'_>>, reverse: bool, limit: Option<usize>) -> Range {
-        let end = |end: Option<Bytes<'_>>| end.map(|end| end.as_ref().to_vec());
-        let bounds = Bounds { low: end(start).unwrap_or_default(), high: end(stop) };
-        Range::new(self.source(), bounds, Kind::Items).with(reverse, limit)
+        Range::new(self.source(), Bounds::between(start, stop), Kind::Items).with(reverse, limit)
     }
 
     /// The pairs whose keys begin with a prefix.

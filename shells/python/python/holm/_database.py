@@ -6,13 +6,13 @@ import functools
 import inspect
 import json
 from datetime import timedelta
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union
 
 from holm import _holm
 from holm._aio import in_thread, synced
 from holm._backup import BackupInfo, Origin, Target, reading, writing
 from holm._batch import Batch
+from holm._closing import Closing
 from holm._feed import Feed
 from holm._keyspace import Keyspace
 from holm._snapshot import Snapshot
@@ -37,7 +37,7 @@ def _plain(function: Callable[..., Any]) -> None:
         raise TypeError("a transaction runs a plain function, not a coroutine or generator: see transact_async")
 
 
-class Database(Keyspace, _holm.Database):
+class Database(Keyspace, _holm.Database, Closing):
     """An open database: `holm.open`. It is its keyspace `default`, too, so `db[key]` needs no name.
 
     Any number of threads may use it. `close` releases its lock, also while other objects still refer to it; all of
@@ -191,17 +191,6 @@ class Database(Keyspace, _holm.Database):
         """Verifies the whole database while writers wait, and returns its faults: an empty list if it is sound."""
         faults: List[str] = json.loads(self._check_json())["faults"]
         return faults
-
-    def __enter__(self) -> Database:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<holm.Database {str(self.path)!r}{' (closed)' if self.closed else ''}>"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from datetime import datetime, timezone
-from types import TracebackType
-from typing import Deque, Iterator, List, NamedTuple, Optional, Type, Union
+from typing import Deque, Iterator, List, NamedTuple, Optional, Union
 
 from holm import _holm
 from holm._aio import in_thread
+from holm._closing import Closing
 
 
 class Drop(NamedTuple):
@@ -92,7 +92,7 @@ class Changes:
         return f"<holm.Changes of epoch {self.epoch}: {len(self)}>"
 
 
-class Feed(_holm.Feed):
+class Feed(_holm.Feed, Closing):
     """The changes of a database, epoch by epoch, each exactly once and in order: `Database.feed`.
 
     A loop over it waits for changes and never ends by itself; `next` has a timeout. `async for` works, too.
@@ -143,14 +143,3 @@ class Feed(_holm.Feed):
         while not self._taken:
             await in_thread(self._take)
         return self._taken.popleft()
-
-    def __enter__(self) -> Feed:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Iterator, Optional, Type
+from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from holm import _holm
 from holm._backup import BackupInfo, Target, writing
+from holm._closing import Closing
 from holm._keyspace import SnapshotKeyspace
 
 if TYPE_CHECKING:
     from holm._holm import Range
 
 
-class Snapshot(_holm.Snapshot, Mapping[bytes, bytes]):
+class Snapshot(_holm.Snapshot, Mapping[bytes, bytes], Closing):
     """The database as it was at one instant: `Database.snapshot`. It is a mapping of its keyspace `default`, too.
 
     Writers do not wait for it. It keeps what has changed since, so close it, or use it as a context manager.
@@ -74,14 +74,3 @@ class Snapshot(_holm.Snapshot, Mapping[bytes, bytes]):
         if hasattr(self, "_default"):
             del self._default
         super().close()
-
-    def __enter__(self) -> Snapshot:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        value: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
