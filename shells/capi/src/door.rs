@@ -34,8 +34,13 @@ fn words_of(panic: Box<dyn Any + Send>) -> String {
     format!("a bug in Holm: {}", words.unwrap_or_else(|| "it panicked without a word".into()))
 }
 
+/// A text of C. What a zero byte would cut short is escaped.
+pub(crate) fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\\0")).unwrap_or_default()
+}
+
 fn tell(refusal: Refusal) -> c_int {
-    let words = CString::new(refusal.words.replace('\0', "\\0")).unwrap_or_default();
+    let words = c_text(&refusal.words);
     // During the teardown of the thread no caller is left to read it.
     let _ = WORDS.try_with(|kept| kept.replace(words));
     refusal.code

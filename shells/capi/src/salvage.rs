@@ -2,11 +2,11 @@
 
 use crate::code::{HOLM_CORRUPT, HOLM_OK, Refusal};
 use crate::database::{Database, path};
-use crate::door::door;
+use crate::door::{c_text, door};
 use crate::growing::{self, Growing, GrowingOut};
 use crate::options::Options;
 use crate::raw;
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::ops::ControlFlow;
 
 /// The struct of the header.
@@ -95,11 +95,6 @@ impl From<&holm::RepairReport> for RepairReport {
             losses: report.losses.len() as u64,
         }
     }
-}
-
-/// A text of C. What a zero byte would cut short is escaped.
-fn c_text(text: &str) -> CString {
-    CString::new(text.replace('\0', "\\0")).unwrap_or_default()
 }
 
 #[unsafe(no_mangle)]
