@@ -17,7 +17,7 @@ pub(crate) use backup::{Apply, Backup, Restore, Verify};
 pub(crate) use damage::{Repaired, Scrubbed};
 pub(crate) use database::{Bench, Dropped, Keyspaces, Swept};
 pub(crate) use program::{Completions, Manual};
-pub(crate) use range::{Count, Export, Load, Scan};
+pub(crate) use range::{Export, Load, Ranged, Scan};
 pub(crate) use record::{Cas, Del, Expire, Get, Incr, Pop, Put};
 pub(crate) use target::{Bounds, Expiring, Target, Told, Writing, bytes};
 pub(crate) use units::Lifetime;
@@ -84,7 +84,7 @@ pub(crate) enum Verb {
     Scan(Scan),
     /// Print the number of records
     #[command(after_help = range::COUNT)]
-    Count(Count),
+    Count(Ranged),
     /// Write a whole keyspace so that `load` reads it back exactly
     #[command(after_help = range::EXPORT)]
     Export(Export),

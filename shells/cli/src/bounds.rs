@@ -4,9 +4,16 @@ use std::cmp::max;
 use std::ffi::OsString;
 use std::ops::Bound;
 
-use crate::args::{Bounds, bytes};
+use crate::args::{Bounds, Ranged, bytes};
 
 pub(crate) type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
+impl Ranged {
+    /// Returns the keys of the range; `None` if there can be none.
+    pub(crate) fn range(&self) -> anyhow::Result<Option<Range>> {
+        of(&self.bounds, self.escaped)
+    }
+}
 
 /// Returns the keys that the arguments name; `None` if there can be none.
 pub(crate) fn of(bounds: &Bounds, escaped: bool) -> anyhow::Result<Option<Range>> {

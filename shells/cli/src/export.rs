@@ -22,21 +22,19 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
     if args.header && format != Format::Csv {
         bail!("--header is for csv");
     }
-    let database = opened::readable(&args.target.database)?;
-    let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
-        return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
-    };
-    let count = export(&keyspace, file, format, args.header)?;
-    if file.is_some() {
-        output::print(output::counted(count, "record") + "\n")?;
-    }
-    if keyspace.options().has_expiry() && format != Format::Jsonl {
-        note("keys of this keyspace may expire: only jsonl and `backup` keep when");
-    }
-    // A user who keeps the file must not take it for complete.
-    let faults = database.check()?.faults;
-    faults.first().inspect(|fault| note(&format!("the database is damaged, see `check`: {fault}")));
-    Ok(if faults.is_empty() { Exit::Found } else { Exit::Faulty })
+    opened::reading(&args.target, |database, keyspace| {
+        let count = export(keyspace, file, format, args.header)?;
+        if file.is_some() {
+            output::print(output::counted(count, "record") + "\n")?;
+        }
+        if keyspace.options().has_expiry() && format != Format::Jsonl {
+            note("keys of this keyspace may expire: only jsonl and `backup` keep when");
+        }
+        // A user who keeps the file must not take it for complete.
+        let faults = database.check()?.faults;
+        faults.first().inspect(|fault| note(&format!("the database is damaged, see `check`: {fault}")));
+        Ok(if faults.is_empty() { Exit::Found } else { Exit::Faulty })
+    })
 }
 
 fn export(keyspace: &ReadOnlyKeyspace, file: Option<&Path>, format: Format, header: bool) -> anyhow::Result<u64> {

@@ -12,22 +12,20 @@ pub(crate) fn run(args: &Get) -> anyhow::Result<Exit> {
     if args.no_newline && keys.len() > 1 {
         bail!("--no-newline is for one key, found {}", keys.len());
     }
-    let database = opened::readable(&args.target.database)?;
-    let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
-        return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
-    };
-    if let [key] = &keys[..] {
-        let Some(value) = keyspace.get(key)? else { return Ok(Exit::Absent) };
-        output::print_value(&value, args.escaped, !args.no_newline)?;
-        return Ok(Exit::Found);
-    }
-    let (mut writer, mut exit) = (Writer::new(Format::Tsv, output::standard()), Exit::Found);
-    for key in &keys {
-        match keyspace.get(key)? {
-            Some(value) => writer.pair(key, &value, None)?,
-            None => exit = Exit::Absent,
+    opened::reading(&args.target, |_, keyspace| {
+        if let [key] = &keys[..] {
+            let Some(value) = keyspace.get(key)? else { return Ok(Exit::Absent) };
+            output::print_value(&value, args.escaped, !args.no_newline)?;
+            return Ok(Exit::Found);
         }
-    }
-    output::finish(writer.into_inner())?;
-    Ok(exit)
+        let (mut writer, mut exit) = (Writer::new(Format::Tsv, output::standard()), Exit::Found);
+        for key in &keys {
+            match keyspace.get(key)? {
+                Some(value) => writer.pair(key, &value, None)?,
+                None => exit = Exit::Absent,
+            }
+        }
+        output::finish(writer.into_inner())?;
+        Ok(exit)
+    })
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use holm::{Database, Error, ImageMode, ReadOnlyDatabase, Sweep};
+use holm::{Database, Error, ImageMode, ReadOnlyDatabase, ReadOnlyKeyspace, Sweep};
 
-use crate::args::Writing;
+use crate::args::{Target, Writing};
 use crate::exit::{Exit, chain, note};
 
 /// Opens a database read-only. Many processes may do so at once, even in a folder without write permission. A database
@@ -19,6 +19,18 @@ pub(crate) fn readable(path: &Path) -> anyhow::Result<ReadOnlyDatabase> {
     }
     closing(existing(path)?, |_| Ok(()))?;
     Database::open_read_only(path).map_err(|error| cannot_open(path, error))
+}
+
+/// Runs `work` on a keyspace of a database that is opened read-only.
+pub(crate) fn reading(
+    target: &Target,
+    work: impl FnOnce(&ReadOnlyDatabase, &ReadOnlyKeyspace) -> anyhow::Result<Exit>,
+) -> anyhow::Result<Exit> {
+    let database = readable(&target.database)?;
+    match database.existing_keyspace(&target.keyspace)? {
+        Some(keyspace) => work(&database, &keyspace),
+        None => no_keyspace(&target.keyspace, &database.keyspaces()?),
+    }
 }
 
 /// Runs a query on a whole database: a read-only one, or, if it was not closed, the one that has just been recovered

@@ -75,6 +75,18 @@ pub(crate) struct Load {
     pub(crate) writing: Writing,
 }
 
+/// The records of a range.
+#[derive(Debug, Args)]
+pub(crate) struct Ranged {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    #[command(flatten)]
+    pub(crate) bounds: Bounds,
+    /// --from, --to and --prefix contain escapes
+    #[arg(long)]
+    pub(crate) escaped: bool,
+}
+
 pub(super) const SCAN: &str = "\
 Keys are ordered byte by byte. Bounds and prefix may be combined. The output format is that of `export`. Keys that \
 have expired are left out.
@@ -89,12 +101,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct Scan {
     #[command(flatten)]
-    pub(crate) target: Target,
-    #[command(flatten)]
-    pub(crate) bounds: Bounds,
-    /// --from, --to and --prefix contain escapes
-    #[arg(long)]
-    pub(crate) escaped: bool,
+    pub(crate) records: Ranged,
     /// Greatest key first
     #[arg(long)]
     pub(crate) reverse: bool,
@@ -116,18 +123,6 @@ Examples:
   holm count packages.holm
   holm count packages.holm --prefix python3-
   holm count log.holm --from 2026-01-01 --to 2026-02-01 --keyspace events";
-
-/// Arguments of `count`.
-#[derive(Debug, Args)]
-pub(crate) struct Count {
-    #[command(flatten)]
-    pub(crate) target: Target,
-    #[command(flatten)]
-    pub(crate) bounds: Bounds,
-    /// --from, --to and --prefix contain escapes
-    #[arg(long)]
-    pub(crate) escaped: bool,
-}
 
 pub(super) const EXPORT: &str = "\
 The formats are those of `load`. An existing file is never overwritten. Prints how many records a file has.
