@@ -207,7 +207,9 @@ fn check() -> Result<()> {
     cargo(&["package", "--no-verify", "--allow-dirty"].into_iter().chain(packages).collect::<Vec<_>>(), &[])?;
     cargo(&["test"], &[])?;
     // What the features of the store add.
-    cargo(&["test", "--package", "holm", "--all-features", "--", "typed", "slice"], &[])?;
+    for kind in ["--lib", "--doc"] {
+        cargo(&["test", "--package", "holm", "--all-features", kind, "--", "typed", "slice"], &[])?;
+    }
     cargo(&["test", "--package", "holm-commands", "--package", "holm-server"], &[])?;
     // All of these run on the same designs, which `holm-lab` compiles once.
     let measuring = ["holm-lab", "holm-pibench", "holm-figures", "xtask"].iter().flat_map(|name| ["--package", name]);
