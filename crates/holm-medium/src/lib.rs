@@ -61,7 +61,7 @@ pub use pace::Pace;
 pub use persistent::{Persistent, atomics, scratch_atomics};
 pub use region::{Backing, LARGE_PAGE, Region};
 pub use retention::{Floor, FloorKind, GRACE, Retention};
-pub use space::{BLOCK, Space};
+pub use space::{BLOCK, RecordSpace, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
 pub use storage_ops::{Persistence, StorageOps};
 pub use sys::{Mapping, wall_clock_millis};

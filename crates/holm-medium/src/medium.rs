@@ -63,6 +63,25 @@ pub trait Medium: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Gives bytes of an area, whole large pages of it, back to the file system. They read as zeros from now on, and
+    /// nothing may be stored there before [`Medium::take_back`]. Returns whether the medium can do that.
+    ///
+    /// # Errors
+    /// Those of the files; the bytes are then as they were, or zeros.
+    fn give_back(&self, area: Area, offset: u64, bytes: u64) -> crate::Result<bool> {
+        let _ = (area, offset, bytes);
+        Ok(false)
+    }
+
+    /// Allocates bytes that may have been given back. Their contents stay, where they have any.
+    ///
+    /// # Errors
+    /// `NoSpace` if the disk is full; the bytes may not be stored to then.
+    fn take_back(&self, area: Area, offset: u64, bytes: u64) -> crate::Result<()> {
+        let _ = (area, offset, bytes);
+        Ok(())
+    }
+
     /// A hint that the frontier of an area has reached `used` bytes. A medium may prepare the bytes beyond it, on
     /// another thread.
     #[inline]

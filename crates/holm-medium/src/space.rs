@@ -9,13 +9,16 @@
 mod blocks;
 mod first_page;
 mod free_map;
+mod give_back;
 mod heap;
 mod life;
 mod local;
+mod released;
 mod runs;
 mod withheld;
 
 pub use blocks::BLOCK;
+pub use give_back::RecordSpace;
 
 use crate::epoch::{Epoch, Guard};
 use crate::error::Result;
@@ -318,6 +321,11 @@ impl Space {
         }
         let mut heap = lock(&self.heap);
         let share = share(&heap, bytes);
+        if heap.take_back(medium, bytes)
+            && let Some(offset) = claim(&mut heap, cache, words, share)
+        {
+            return Ok(offset);
+        }
         // At the end of the medium, one record only; after that, space in the first large page is better than none.
         let grown = heap.extend(medium, share).map(|offset| (offset, share));
         let grown = grown.or_else(|_| heap.extend(medium, bytes).map(|offset| (offset, bytes)));

@@ -38,6 +38,16 @@ pub trait StorageOps: Send + Sync {
     /// Those of the medium, if it cannot grow.
     fn write_record(&self, guard: &Guard<'_>, words: &[u64], how: Persistence) -> Result<u64>;
 
+    /// As [`StorageOps::write_record`] into free space that ends below an offset in the record area, in bytes. `None`
+    /// if there is none: the area never grows for it.
+    fn write_record_below(&self, guard: &Guard<'_>, words: &[u64], how: Persistence, limit: u64) -> Option<u64>;
+
+    /// Gives all record space that is free in whole large pages back to the file system, and returns its bytes.
+    ///
+    /// # Errors
+    /// Those of the medium. What was not given back stays free.
+    fn give_space_back(&self) -> Result<u64>;
+
     /// Stores one word, in program order with the other stores of the caller.
     fn write_word(&self, guard: &Guard<'_>, loc: u64, value: u64);
 
@@ -92,21 +102,19 @@ impl<M: Medium> StorageOps for Writer<M> {
     fn write_record(&self, guard: &Guard<'_>, words: &[u64], how: Persistence) -> Result<u64> {
         let storage = self.storage();
         let offset = storage.space.take_record(&storage.medium, guard.epoch(), words.len() as u32)?;
-        let mut handle = self.begin_write(guard);
-        let place =
-            storage.medium.image().words(Area::Records.at(offset), words.len()).expect("space lies in the image");
-        handle.fill(place, words.iter().copied());
-        match how {
-            Persistence::PerOperation => {
-                handle.flush_words(place);
-                // Before a leaf refers to the words: otherwise a crash keeps the leaf's word, and the bytes that it
-                // refers to are garbage.
-                handle.fence();
-            }
-            Persistence::PerEpoch => handle.defer_words(place),
-            Persistence::ProcessOnly => {}
-        }
+        fill_record(self, guard, words, how, offset);
         Ok(offset)
+    }
+
+    fn write_record_below(&self, guard: &Guard<'_>, words: &[u64], how: Persistence, limit: u64) -> Option<u64> {
+        let offset = self.storage().space.take_record_below(words.len() as u32, limit)?;
+        fill_record(self, guard, words, how, offset);
+        Some(offset)
+    }
+
+    fn give_space_back(&self) -> Result<u64> {
+        let storage = self.storage();
+        storage.space.give_back(&storage.medium, 0)
     }
 
     fn write_word(&self, guard: &Guard<'_>, loc: u64, value: u64) {
@@ -134,5 +142,23 @@ impl<M: Medium> StorageOps for Writer<M> {
         storage.medium.fence();
         storage.clock.publish(ended);
         Ok(())
+    }
+}
+
+/// Fills the space of a record that no leaf refers to yet.
+fn fill_record<M: Medium>(writer: &Writer<M>, guard: &Guard<'_>, words: &[u64], how: Persistence, offset: u64) {
+    let mut handle = writer.begin_write(guard);
+    let image = writer.storage().medium.image();
+    let place = image.words(Area::Records.at(offset), words.len()).expect("space lies in the image");
+    handle.fill(place, words.iter().copied());
+    match how {
+        Persistence::PerOperation => {
+            handle.flush_words(place);
+            // Before a leaf refers to the words: otherwise a crash keeps the leaf's word, and the bytes that it
+            // refers to are garbage.
+            handle.fence();
+        }
+        Persistence::PerEpoch => handle.defer_words(place),
+        Persistence::ProcessOnly => {}
     }
 }

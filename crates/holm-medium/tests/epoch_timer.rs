@@ -67,6 +67,12 @@ impl StorageOps for SlowStorage {
     fn write_record(&self, guard: &Guard<'_>, words: &[u64], how: Persistence) -> Result<u64> {
         self.writer.write_record(guard, words, how)
     }
+    fn write_record_below(&self, guard: &Guard<'_>, words: &[u64], how: Persistence, limit: u64) -> Option<u64> {
+        self.writer.write_record_below(guard, words, how, limit)
+    }
+    fn give_space_back(&self) -> Result<u64> {
+        self.writer.give_space_back()
+    }
     fn write_word(&self, guard: &Guard<'_>, loc: u64, value: u64) {
         self.writer.write_word(guard, loc, value);
     }

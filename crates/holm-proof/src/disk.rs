@@ -462,7 +462,16 @@ impl VfsFile for SimFile {
         self.refuse_if_read_only()?;
         let mut state = self.disk.state();
         state.plain(Kind::Allocate)?;
-        self.content(&mut state)?.extend_to((offset + len) as usize);
+        self.content(&mut state)?.allocate(offset as usize, (offset + len) as usize);
+        Ok(())
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.refuse_if_read_only()?;
+        let mut state = self.disk.state();
+        state.meta()?;
+        state.punch_images(self.inode, offset, len);
+        self.content(&mut state)?.punch(offset as usize, (offset + len) as usize);
         Ok(())
     }
 

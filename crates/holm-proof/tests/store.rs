@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "store/compaction.rs"]
+mod compaction;
 #[path = "store/damage.rs"]
 mod damage;
 #[path = "store/designs.rs"]

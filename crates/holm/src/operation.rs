@@ -98,6 +98,13 @@ impl<H> Operation<'_, H> {
         Ok(record::payload(offset, buffer.len()))
     }
 
+    /// Writes the words of a whole record into free space that ends below an offset, and returns its payload; `None`
+    /// if there is none.
+    pub(crate) fn write_words_below(&self, words: &[u64], limit: u64) -> Option<u64> {
+        let offset = self.store.storage.write_record_below(&self.guard, words, self.store.persistence, limit)?;
+        Some(record::payload(offset, words.len()))
+    }
+
     /// Writes a record that has a key only, and that no leaf will lead to. It survives the death of the process, and no
     /// more.
     pub(crate) fn write_key(&self, key: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {

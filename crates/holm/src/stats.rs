@@ -70,6 +70,18 @@ pub struct SpaceStats {
     pub leaf_bytes: u64,
     /// Bytes of records in use, headers and padding included.
     pub record_bytes: u64,
+    /// Bytes of the file `records` that are free, and are used before it grows. Not among them: what writers keep at
+    /// hand, and what was replaced a moment ago or is kept by a snapshot.
+    pub free_bytes: u64,
+    /// The part of `free_bytes` that shares large pages (2 MiB) with records: what a
+    /// [compaction](crate::Database::compact) can give back to the file system.
+    pub fragmented_bytes: u64,
+    /// Bytes in the middle of the file `records` that were given back to the file system. Its length has them, and
+    /// `disk_bytes` does not. An open counts all that is free in whole large pages.
+    pub released_bytes: u64,
+    /// Bytes of the file `records` that no key leads to any more and that cannot be used yet, replaced within the last
+    /// two epochs, and those that writers keep at hand. What snapshots keep is part of `record_bytes`.
+    pub dead_bytes: u64,
     /// Bytes of all files on disk, the log included.
     pub disk_bytes: u64,
     /// How often a writer had to grow a file itself, because no extent was preallocated.
@@ -277,7 +289,17 @@ impl SpaceStats {
         let space = store.storage.space();
         let leaves = u64::from(space.block_frontier()).saturating_sub(1 + space.free_blocks());
         let leaf_bytes = leaves * space.block_bytes();
-        SpaceStats { leaves, leaf_bytes, record_bytes: space.record_bytes(), ..SpaceStats::default() }
+        let (record_bytes, records) = (space.record_bytes(), space.record_space());
+        SpaceStats {
+            leaves,
+            leaf_bytes,
+            record_bytes,
+            free_bytes: records.free,
+            fragmented_bytes: records.fragmented,
+            released_bytes: records.released,
+            dead_bytes: records.used.saturating_sub(record_bytes + records.free + records.released),
+            ..SpaceStats::default()
+        }
     }
 }
 

@@ -165,6 +165,12 @@ impl Journaled {
         region.grow(len as usize, fd).map_err(io)
     }
 
+    /// Allocates bytes of a file that may have been given back: a full disk is found here, and never at a store.
+    pub(crate) fn back(&self, area: Area, offset: u64, bytes: u64) -> Result<()> {
+        let allocated = self.files[area as usize].allocate(offset, bytes);
+        allocated.map_err(|error| MediumError::io("allocating again space of", &area_path(&self.dir, area), error))
+    }
+
     /// Preallocates ahead of the frontiers; the preallocating thread calls it.
     pub(crate) fn preallocate(&self) -> Result<()> {
         for area in Area::ALL {
@@ -334,6 +340,31 @@ impl Medium for Journaled {
             }
         }
         self.rewrite(&pages)
+    }
+
+    fn give_back(&self, area: Area, offset: u64, bytes: u64) -> Result<bool> {
+        if self.kind == ImageKind::Private {
+            // The image is memory of this process, and the next checkpoint would write the file again.
+            return Ok(false);
+        }
+        match self.files[area as usize].punch(offset, bytes) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(false),
+            Err(error) => Err(MediumError::io("giving back space of", &area_path(&self.dir, area), error)),
+        }
+    }
+
+    fn take_back(&self, area: Area, offset: u64, bytes: u64) -> Result<()> {
+        self.back(area, offset, bytes)?;
+        let (region, from, bytes) = (self.image.area(area), offset as usize, bytes as usize);
+        if self.kind == ImageKind::Shared
+            && let Some(fd) = self.files[area as usize].fd()
+        {
+            // If the kernel refuses, the pages are small ones.
+            let _ = region.prefault_large(from, bytes, fd);
+        }
+        region.populate(from, bytes);
+        Ok(())
     }
 
     #[inline]

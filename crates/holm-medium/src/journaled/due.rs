@@ -45,6 +45,17 @@ pub(super) fn run(shared: &Shared) {
     }
 }
 
+/// Gives free space back to the file system. After a checkpoint: what it gives back is then hardly in the log, from
+/// which a recovery would restore it.
+fn give_surplus_back(shared: &Shared) {
+    let storage = shared.storage();
+    storage.space.reclaim_of_all(storage.clock.durable());
+    if let Err(error) = storage.space.give_surplus_back(&storage.medium) {
+        // Not fatal: the space is free, and stays allocated.
+        ::log::warn!("holm: {error}");
+    }
+}
+
 impl CheckpointPolicy {
     /// Takes a checkpoint if one is due, and then cuts the log if no thread is writing.
     fn checkpoint_if_due(&mut self, shared: &Shared) -> Result<()> {
@@ -53,6 +64,7 @@ impl CheckpointPolicy {
         if trim_target.is_some() || self.is_due(shared, records) {
             checkpoint(shared)?;
             self.checkpoint = (Instant::now(), records);
+            give_surplus_back(shared);
         }
         if let Some(keep) = trim_target {
             // This does not cut a half that has received a record meanwhile; then writers are active again.

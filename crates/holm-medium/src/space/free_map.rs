@@ -17,7 +17,7 @@ use crate::region::LARGE_PAGE;
 const LINE_WORDS: u64 = 64 * LINE as u64;
 
 /// Words of records in a region: those of a large page.
-const REGION: u64 = LINE_WORDS * LEAVES as u64;
+pub(super) const REGION: u64 = LINE_WORDS * LEAVES as u64;
 
 /// Words of records in a stretch.
 const STRETCH: u64 = REGION * LEAVES as u64;
@@ -27,6 +27,8 @@ const _: () = assert!(REGION * 8 == LARGE_PAGE as u64 && STRETCH < 1 << 32);
 struct Region {
     lines: Box<[[u64; LINE]; LEAVES]>,
     runs: Tree,
+    /// The number of its free words.
+    free: u64,
 }
 
 /// Free words, by their number in the record area.
@@ -113,6 +115,18 @@ impl FreeMap {
         word - at
     }
 
+    /// The number of free words in each region, up to the last region in which anything was ever freed.
+    pub(super) fn free_by_region(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator {
+        self.regions.iter().map(|region| region.as_ref().map_or(0, |region| region.free))
+    }
+
+    /// Takes a region that is free as a whole.
+    pub(super) fn take_region(&mut self, index: usize) {
+        self.take(index as u64 * REGION, REGION);
+        // Its bits take memory, and it may stay without a record for long.
+        self.regions[index] = None;
+    }
+
     /// The bits of the 64 words from `index * 64` on.
     fn bits(&self, index: u64) -> u64 {
         let region = self.regions.get((index * 64 / REGION) as usize).and_then(Option::as_ref);
@@ -140,6 +154,7 @@ impl FreeMap {
             let region = self.regions[index].get_or_insert_with(|| Region {
                 lines: Box::new([[0; LINE]; LEAVES]),
                 runs: Tree::new(LINE_WORDS as u32),
+                free: 0,
             });
             region.change(at % REGION, upto - index as u64 * REGION, free);
             self.publish(index);
@@ -168,7 +183,9 @@ impl Region {
             let word = &mut self.lines[(at / LINE_WORDS) as usize][(at / 64) as usize % LINE];
             // Damaged leaves may refer to one record twice, and free it twice: it becomes free once.
             debug_assert!(free || *word & mask == mask, "words {mask:#x} are taken of which {word:#x} are free");
+            let before = u64::from(word.count_ones());
             *word = if free { *word | mask } else { *word & !mask };
+            self.free = self.free + u64::from(word.count_ones()) - before;
             at = end;
         }
         let lines = &self.lines;

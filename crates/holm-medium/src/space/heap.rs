@@ -2,6 +2,7 @@
 
 use super::first_page::{FIRST, LARGE};
 use super::free_map::FreeMap;
+use super::released::{REGION_BYTES, Released, whole_regions};
 use super::withheld::Withheld;
 use crate::error::Result;
 use crate::loc::Area;
@@ -19,6 +20,7 @@ pub(super) struct Heap {
     pub(super) withheld: Option<Withheld>,
     pub(super) frontier: u64,
     free: FreeMap,
+    released: Released,
     /// Whether the area is so large that free space in its first large page is reused last.
     large_area: bool,
 }
@@ -26,7 +28,7 @@ pub(super) struct Heap {
 impl Heap {
     /// Nothing is taken.
     pub(super) fn new() -> Self {
-        Heap { withheld: None, frontier: BEGIN, free: FreeMap::new(), large_area: false }
+        Heap { withheld: None, frontier: BEGIN, free: FreeMap::new(), released: Released::default(), large_area: false }
     }
 
     pub(super) fn rebuilt(&mut self, frontier: u64, runs: Vec<(u64, u64)>) {
@@ -39,8 +41,17 @@ impl Heap {
             self.frontier = held.upto.max(frontier);
             self.withheld = Some(Withheld { upto: self.frontier, frontier });
         }
-        self.free = FreeMap::new();
-        runs.into_iter().for_each(|(offset, bytes)| self.free(offset, bytes));
+        (self.free, self.released) = (FreeMap::new(), Released::default());
+        for (offset, bytes) in runs {
+            let whole = whole_regions(offset, bytes);
+            if whole.is_empty() {
+                self.free(offset, bytes);
+                continue;
+            }
+            self.free(offset, whole.start * REGION_BYTES - offset);
+            self.free(whole.end * REGION_BYTES, offset + bytes - whole.end * REGION_BYTES);
+            whole.for_each(|region| self.released.add(region));
+        }
         self.large_area = false;
     }
 
@@ -110,6 +121,74 @@ impl Heap {
         (word * 8, bytes)
     }
 
+    /// Takes exactly `bytes` bytes of the first free run that has them, if they end below `limit`.
+    pub(super) fn claim_below(&mut self, bytes: u64, limit: u64) -> Option<u64> {
+        if self.withheld.is_some() {
+            return None;
+        }
+        let word = self.free.find(bytes / 8).filter(|word| word * 8 + bytes <= limit)?;
+        self.free.take(word, bytes / 8);
+        Some(word * 8)
+    }
+
+    /// Allocates the first regions that were given back and have room for `bytes` bytes, and frees them. Returns
+    /// whether there were any, and the disk had room.
+    pub(super) fn take_back<M: Medium>(&mut self, medium: &M, bytes: u64) -> bool {
+        let count = bytes.div_ceil(REGION_BYTES);
+        let Some(first) = self.released.take_first(count).filter(|_| self.withheld.is_none()) else { return false };
+        let taken = medium.take_back(Area::Records, first * REGION_BYTES, count * REGION_BYTES);
+        match taken {
+            Ok(()) => self.free(first * REGION_BYTES, count * REGION_BYTES),
+            Err(_) => (first..first + count).for_each(|region| self.released.add(region)),
+        }
+        taken.is_ok()
+    }
+
+    /// Takes up to `most` adjacent regions that are free as a whole, the last ones, so that at least `keep` bytes of
+    /// such regions stay. Returns the first of them and their number; the caller gives them back to the file system.
+    pub(super) fn take_whole(&mut self, keep: u64, most: u64) -> Option<(u64, u64)> {
+        if self.withheld.is_some() {
+            return None;
+        }
+        let whole = self.free.free_by_region().enumerate().skip(1).filter(|(_, free)| free * 8 == REGION_BYTES);
+        let whole: Vec<_> = whole.map(|(region, _)| region as u64).collect();
+        let surplus = (whole.len() as u64).saturating_sub(keep.div_ceil(REGION_BYTES)).min(most);
+        let last = whole.last().filter(|_| surplus > 0)?;
+        let adjacent = whole.iter().rev().enumerate().take_while(|(back, region)| **region + *back as u64 == *last);
+        let count = (adjacent.count() as u64).min(surplus);
+        let first = last + 1 - count;
+        (first..first + count).for_each(|region| self.free.take_region(region as usize));
+        Some((first, count))
+    }
+
+    /// What [`Heap::take_whole`] has taken was given back, or stays free because the file system does not take it.
+    pub(super) fn put_whole(&mut self, (first, count): (u64, u64), released: bool) {
+        match released {
+            true => (first..first + count).for_each(|region| self.released.add(region)),
+            false => self.free(first * REGION_BYTES, count * REGION_BYTES),
+        }
+    }
+
+    /// The free bytes of each region but the first, up to the frontier; `None` of a region that was given back.
+    pub(super) fn regions(&self) -> Vec<Option<u64>> {
+        let count = self.frontier.div_ceil(REGION_BYTES) as usize;
+        let mut regions: Vec<_> = self.free.free_by_region().map(|free| Some(free * 8)).collect();
+        regions.resize(count.max(1), Some(0));
+        self.released.iter().for_each(|region| regions[region as usize] = None);
+        regions.remove(0);
+        regions
+    }
+
+    /// The free bytes of the first region.
+    pub(super) fn free_in_first_region(&self) -> u64 {
+        self.free.free_by_region().next().unwrap_or(0) * 8
+    }
+
+    /// Bytes that were given back to the file system.
+    pub(super) fn released_bytes(&self) -> u64 {
+        self.released.len() * REGION_BYTES
+    }
+
     /// Takes `bytes` bytes at the frontier.
     pub(super) fn extend<M: Medium>(&mut self, medium: &M, bytes: u64) -> Result<u64> {
         debug_assert!(bytes > 0 && bytes.is_multiple_of(8), "the frontier moves by {bytes} bytes, not by words");
@@ -127,9 +206,12 @@ impl Heap {
         Ok(offset)
     }
 
-    /// Releases the free end: the frontier moves back to the last byte in use. O(bytes of it / 512).
+    /// Releases the free end: the frontier moves back to the last byte in use. O(bytes of it / 512). What was given
+    /// back counts as free again: nothing may be taken from now on.
     pub(super) fn lower(&mut self) {
         if self.withheld.is_none() {
+            let released: Vec<_> = self.released.take_all().collect();
+            released.into_iter().for_each(|region| self.free(region * REGION_BYTES, REGION_BYTES));
             let free = self.free.run_before(self.frontier / 8);
             let end = self.frontier / 8 - free;
             if free > 0 {

@@ -153,6 +153,11 @@ impl ThreadCache {
         self.retired.push_back((epoch, offset, words));
     }
 
+    /// Whether any record waits for the end of its grace period.
+    pub(super) fn has_retired(&self) -> bool {
+        !self.retired.is_empty()
+    }
+
     /// The epoch of the last retired record.
     pub(super) fn last_retired(&self) -> Option<Epoch> {
         self.retired.back().map(|(epoch, ..)| *epoch)

@@ -52,6 +52,12 @@ pub(crate) fn reserve_space(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::
     Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
 }
 
+/// Removes the contents and the space of part of a file, and keeps its length.
+pub(crate) fn punch(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
+    let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+    Ok(rustix::fs::fallocate(file, flags, offset, len)?)
+}
+
 /// A file without a name, in memory.
 pub(crate) fn anonymous_file() -> io::Result<File> {
     Ok(rustix::fs::memfd_create("holm", MemfdFlags::CLOEXEC)?.into())

@@ -38,6 +38,11 @@ pub(crate) fn reserve_space(_file: BorrowedFd<'_>, _offset: u64, _len: u64) -> i
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Removes the contents and the space of part of a file. Here they stay.
+pub(crate) fn punch(_file: BorrowedFd<'_>, _offset: u64, _len: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// A file without a name: one for temporary files, which has lost it.
 pub(crate) fn anonymous_file() -> io::Result<File> {
     static MADE: AtomicU64 = AtomicU64::new(0);

@@ -97,6 +97,16 @@ pub trait VfsFile: Send + Sync {
     /// disk is found here, not at a later store. Where the file system cannot reserve, zeros are written beyond the
     /// old end.
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Removes the contents and the space of `len` bytes from `offset` on: they read as zeros, and the length stays.
+    /// A store through a mapping there may find no space, unless [`VfsFile::allocate`] comes before it. A loss of power
+    /// before the next sync may bring the contents back.
+    ///
+    /// # Errors
+    /// `Unsupported` where the file system cannot.
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        let _ = (offset, len);
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Cuts the file, or extends it with a hole.
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Makes contents and length durable. **Never called again after it failed**: the kernel marks pages clean that it

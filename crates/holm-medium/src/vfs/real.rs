@@ -127,6 +127,10 @@ impl VfsFile for RealFile {
         }
     }
 
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        sys::punch(self.file.as_fd(), offset, len)
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
         sys::expect_allowed_size(len)?;
         self.file.set_len(len)

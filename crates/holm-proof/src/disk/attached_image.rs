@@ -8,12 +8,13 @@ use super::content::Content;
 use super::names::Inode;
 use super::{SimDisk, State};
 use holm_medium::vfs::FORMAT_PAGE as PAGE;
-use holm_medium::{Area, Image, parts};
+use holm_medium::{Area, Image, atomics, parts};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The memory that replaces a mapping of a file.
 pub(super) struct AttachedImage {
@@ -48,9 +49,22 @@ impl State {
             let len = (end - offset).min(PAGE as usize);
             let words = attached.image.words(attached.area.at(offset as u64), len / 8).unwrap_or_default();
             let page: Vec<u8> = words.iter().flat_map(|word| word.read().to_le_bytes()).collect();
-            if page != content.current()[offset..offset + page.len()] && choose(offset as u64 / PAGE) {
+            if page == content.current()[offset..offset + page.len()] {
+                continue;
+            }
+            let number = offset as u64 / PAGE;
+            assert!(!content.is_hole(number), "page {number} of {:?} was stored to without space", attached.area);
+            if choose(number) {
                 content.write(offset, &page);
             }
+        }
+    }
+
+    /// Pages of a file are removed: all its mappings read zeros there.
+    pub(super) fn punch_images(&self, inode: Inode, offset: u64, len: u64) {
+        for attached in self.attached_images.iter().filter(|attached| attached.inode == inode) {
+            let words = attached.image.words(attached.area.at(offset), (len / 8) as usize).unwrap_or_default();
+            atomics(words).iter().for_each(|word| word.store(0, Relaxed));
         }
     }
 

@@ -5,7 +5,7 @@
 //! separately. The same is true of the length, so there may be length without data and data without length.
 
 use holm_medium::vfs::FORMAT_PAGE as PAGE;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of bytes that are written as a whole.
 pub const SECTOR: usize = 512;
@@ -23,6 +23,8 @@ pub(super) struct Content {
     lengths: Pending<usize>,
     /// A write-back has failed, and no sync has reported it yet.
     unreported: bool,
+    /// Pages whose space was given back, and that were not allocated again.
+    holes: BTreeSet<usize>,
 }
 
 /// A sync in progress: the sectors that it makes durable, and how many versions each had when it began; and the same of
@@ -68,7 +70,7 @@ impl Content {
 
     /// Writes to the page cache.
     pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
-        self.extend_to(offset + bytes.len());
+        self.allocate(offset, offset + bytes.len());
         self.current[offset..offset + bytes.len()].copy_from_slice(bytes);
         self.remember(offset, offset + bytes.len());
     }
@@ -97,6 +99,28 @@ impl Content {
             self.current.truncate(len);
             self.lengths.add(len);
         }
+    }
+
+    /// Removes the contents of a range: it reads as zeros from now on, and as any version after a loss of power before
+    /// the next sync.
+    pub(super) fn punch(&mut self, from: usize, to: usize) {
+        let to = to.min(self.current.len());
+        if from < to {
+            self.current[from..to].fill(0);
+            self.remember(from, to);
+            self.holes.extend(from.div_ceil(PAGE as usize)..to / PAGE as usize);
+        }
+    }
+
+    /// Allocates the space of a range.
+    pub(super) fn allocate(&mut self, from: usize, to: usize) {
+        self.extend_to(to);
+        self.holes.retain(|page| !(from / PAGE as usize..to.div_ceil(PAGE as usize)).contains(page));
+    }
+
+    /// Whether a store to a page through a mapping would have to find space: a fault if the disk is full.
+    pub(super) fn is_hole(&self, page: u64) -> bool {
+        self.holes.contains(&(page as usize))
     }
 
     fn remember(&mut self, from: usize, to: usize) {

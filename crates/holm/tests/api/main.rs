@@ -12,6 +12,7 @@ mod backups;
 mod batches;
 mod children;
 mod closing;
+mod compaction;
 mod disks;
 mod dropped_copies;
 mod dropping;

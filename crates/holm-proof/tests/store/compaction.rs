@@ -1,0 +1,121 @@
+//! Power fails, the process dies or the disk refuses at any call that a compaction makes, and at any call of the writes
+//! that use again what it has given back to the file system. What is left is a prefix, and every record is whole.
+
+use crate::history::{Change, Contents, Mode, Session, contents};
+use holm::{Durability, RecoveredFrom};
+use holm_proof::disk::{Fault, Kind, SimDisk};
+use std::ops::ControlFlow;
+
+/// Calls at which a fault is tried in each mode: each takes half a second.
+const CALLS: u64 = 12;
+
+fn put(key: u32, len: usize) -> Vec<Change> {
+    vec![(0, key.to_be_bytes().to_vec(), Some(vec![key as u8; len]))]
+}
+
+fn remove(key: u32) -> Vec<Change> {
+    vec![(0, key.to_be_bytes().to_vec(), None)]
+}
+
+/// Seven megabytes of records, of which a tenth remains: in every large page.
+fn sparse(mode: Mode) -> (SimDisk, Contents) {
+    let disk = SimDisk::new();
+    let mut session = Session::begin(mode.open(&disk).expect("no faults"), mode, Contents::new()).expect("no faults");
+    (0..70).for_each(|key| session.step(put(key, 100_000)));
+    (0..70).filter(|key| key % 10 != 9).for_each(|key| session.step(remove(key)));
+    assert!(session.failed.is_none());
+    session.db.clone().close().expect("no faults");
+    drop(session);
+    let db = mode.open(&disk).expect("no faults");
+    let before = contents(&db, "at first");
+    db.close().expect("no faults");
+    (disk, before)
+}
+
+/// Compacts, and uses again what that has given back.
+fn compact_and_fill(session: &mut Session) -> Result<(), holm::Error> {
+    session.db.compact().run(|_| ControlFlow::Continue(()))?;
+    (100..125).for_each(|key| session.step(put(key, 100_000)));
+    session.sync();
+    session.failed.take().map_or(Ok(()), Err)
+}
+
+/// Runs a compaction with a fault at one of its calls, at as many of them as [`CALLS`], and opens what `left_by` makes
+/// of each disk. Returns how often something was given back.
+fn at_calls(mode: Mode, fault: Fault, left_by: impl Fn(&SimDisk, u64) -> Vec<SimDisk>) -> u32 {
+    let (whole, before) = sparse(mode);
+    let (mut released, mut call, mut step) = (0, u64::MAX, 0);
+    loop {
+        let disk = whole.kill();
+        let db = mode.open(&disk).expect("no faults");
+        let mut session = Session::begin(db, mode, before.clone()).expect("no faults");
+        let first = disk.calls().of(Kind::Any);
+        if call < u64::MAX {
+            disk.fail(Kind::Any, first + call, fault);
+        }
+        let done = compact_and_fill(&mut session);
+        let reached = disk.calls().of(Kind::Any) - first;
+        let context = format!("{mode:?}, {fault:?} at call {call} of {reached}, {done:?}");
+        released += u32::from(session.db.stats().space.released_bytes > 0);
+        let left = left_by(&disk, call);
+        let history = session.history();
+        drop(session);
+        for left in left {
+            let db = mode.open(&left).unwrap_or_else(|error| panic!("{context}: {error}"));
+            history.expect(&contents(&db, &context), &context);
+            let report = db.check().expect("it can be read");
+            assert!(report.faults.is_empty(), "{context}: {report:?}");
+        }
+        // The first run has no fault, and counts the calls.
+        match call {
+            u64::MAX => (call, step) = (0, (reached / CALLS).max(1)),
+            _ if call > reached => return released,
+            _ => call += step,
+        }
+    }
+}
+
+fn modes() -> Vec<Mode> {
+    let modes = [Durability::OnSync, Durability::Strict].map(|durability| Mode::new(false, durability));
+    modes.into()
+}
+
+#[test]
+fn power_lost_in_any_call_leaves_a_prefix() {
+    for mode in modes() {
+        let cuts = |disk: &SimDisk, call| vec![disk.crash_seeded(call), disk.crash_to_durable()];
+        assert!(at_calls(mode, Fault::PowerCut, cuts) > 0, "{mode:?}");
+    }
+}
+
+#[test]
+fn a_death_after_any_leaf_leaves_everything() {
+    for mode in modes() {
+        let (disk, before) = sparse(mode);
+        let session = Session::begin(mode.open(&disk).expect("no faults"), mode, before.clone()).expect("no faults");
+        let mut left = vec![];
+        let run = session.db.compact().run(|_| {
+            left.push(disk.kill());
+            ControlFlow::Continue(())
+        });
+        left.push(disk.kill());
+        assert!(run.expect("no faults").bytes_released > 0);
+        drop(session);
+        for left in left {
+            let db = mode.open(&left).expect("sound");
+            assert_eq!(db.recovery().source, RecoveredFrom::PageCache);
+            assert!(contents(&db, "after a death") == before, "{mode:?}");
+            assert!(db.check().expect("it can be read").faults.is_empty());
+        }
+    }
+}
+
+/// The disk has no room, or refuses, once: nothing is lost, and later calls go on where they can.
+#[test]
+fn a_refusal_of_any_call_loses_nothing() {
+    for fault in [Fault::NoSpace, Fault::Eio] {
+        for mode in modes() {
+            at_calls(mode, fault, |disk, call| vec![disk.crash_seeded(call)]);
+        }
+    }
+}

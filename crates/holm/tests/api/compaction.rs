@@ -1,0 +1,233 @@
+//! A compaction, through the public interface: what it gives back to the file system, and that no caller can observe
+//! anything else of it.
+
+use crate::tools::{Chance, Stop, assert_sound, builder, folder, relaxed};
+use holm::{CompactReport, Database, Error, KeyspaceOptions};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const MIB: u64 = 1 << 20;
+
+/// Bytes that the file `records` occupies on the disk, and its length.
+fn records_file(path: &Path) -> (u64, u64) {
+    let about = std::fs::metadata(path.join("records")).expect("it is there");
+    (about.blocks() * 512, about.len())
+}
+
+fn key(number: u32) -> [u8; 8] {
+    (u64::from(number) << 32 | u64::from(number.wrapping_mul(2_654_435_761))).to_be_bytes()
+}
+
+fn compact(db: &Database) -> CompactReport {
+    db.compact().run(|_| ControlFlow::Continue(())).expect("a sound database")
+}
+
+/// Puts `count` values of 200 bytes, and removes all but each tenth.
+fn sparse(db: &Database, count: u32) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let space = db.keyspace("reefs").expect("a name");
+    (0..count).for_each(|number| space.insert(key(number), [number as u8; 200]).expect("room"));
+    db.sync().expect("a disk");
+    for number in (0..count).filter(|number| number % 10 != 3) {
+        assert!(space.remove(key(number)).expect("sound"));
+    }
+    (0..count).filter(|number| number % 10 == 3).map(|number| (key(number).into(), vec![number as u8; 200])).collect()
+}
+
+fn contents(db: &Database) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let space = db.keyspace("reefs").expect("a name");
+    space.iter().map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("sound")).collect()
+}
+
+#[test]
+fn a_compaction_gives_back_what_lies_between_the_records_that_remain() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let kept = sparse(&db, 60_000);
+    let before = db.stats().space;
+    assert!(before.released_bytes == 0 && before.dead_bytes > 10 * MIB, "{before:?}");
+    let (full, _) = records_file(folder.path());
+    let report = compact(&db);
+    let (left, len) = records_file(folder.path());
+    let space = db.stats().space;
+    // 1.4 MB are live in 14 MB; the first large page is never given back.
+    assert!(report.bytes_released >= 8 * MIB && report.passes > 0, "{report:?}");
+    assert!(report.bytes_moved < 2 * MIB && report.records_moved < 6_000, "{report:?}");
+    // Apart from what the file system itself notes.
+    assert!(left + report.bytes_released <= full + MIB / 8, "{left} of {len} left of {full}: {report:?}");
+    assert_eq!(space.released_bytes, report.bytes_released);
+    // What shares a large page with records, and the first one, in which nothing is given back.
+    assert!(space.fragmented_bytes <= 4 * MIB && space.record_bytes == before.record_bytes, "{space:?}");
+    assert_eq!(contents(&db), kept);
+    assert_sound(&db);
+    // A second one finds nothing to do.
+    assert_eq!(compact(&db).records_moved, 0);
+    db.close().expect("a sound close");
+    let (on_disk, len) = records_file(folder.path());
+    assert!(len <= 4 * MIB && on_disk <= len + MIB / 8, "{on_disk} of {len}");
+    let db = relaxed(folder.path());
+    assert_eq!(contents(&db), kept);
+    assert_sound(&db);
+}
+
+#[test]
+fn what_was_given_back_is_used_again_before_the_file_grows() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    sparse(&db, 60_000);
+    compact(&db);
+    let (_, len) = records_file(folder.path());
+    let space = db.keyspace("reefs").expect("a name");
+    for round in 0..2 {
+        (0..50_000).for_each(|number| space.insert(key(number), [round; 200]).expect("room"));
+        assert_sound(&db);
+        // Once more after an opening, which finds whole large pages without a record.
+        (0..50_000).for_each(|number| assert!(space.remove(key(number)).expect("sound")));
+        // What is removed is free two epochs later.
+        (0..2).for_each(|_| db.sync().expect("a disk"));
+    }
+    assert_eq!(records_file(folder.path()).1, len, "the file has not grown");
+    space.insert("last", "one").expect("room");
+    db.sync().expect("a disk");
+    drop((space, db));
+    let db = relaxed(folder.path());
+    (0..50_000).for_each(|number| db.keyspace("reefs").and_then(|it| it.insert(key(number), [9; 200])).expect("room"));
+    assert_sound(&db);
+    assert!(records_file(folder.path()).1 <= len + 2 * MIB);
+}
+
+/// Without a compaction: what is free in whole large pages goes back after a checkpoint, less what a load that comes
+/// and goes uses again.
+#[test]
+fn emptied_large_pages_go_back_by_themselves() {
+    let folder = folder();
+    let db = builder().log_bytes(1 << 20).open(folder.path()).expect("a sound database");
+    let space = db.keyspace("reefs").expect("a name");
+    (0..600_u32).for_each(|number| space.insert(key(number), vec![7; 100_000]).expect("room"));
+    (0..600).for_each(|number| assert!(space.remove(key(number)).expect("sound")));
+    let begun = Instant::now();
+    // Each put takes some of what others have retired.
+    while db.stats().space.released_bytes < 30 * MIB {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", db.stats().space);
+        space.insert("busy", vec![7; 50_000]).expect("room");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let (on_disk, len) = records_file(folder.path());
+    assert!(on_disk + 30 * MIB <= len, "{on_disk} of {len}");
+    assert_sound(&db);
+}
+
+#[test]
+fn a_compaction_is_not_seen_by_readers_writers_and_snapshots() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let mut kept = sparse(&db, 40_000);
+    let snapshot = db.snapshot().expect("sound");
+    let stop = AtomicBool::new(false);
+    let written = thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let (space, mut chance, mut written) = (db.keyspace("reefs").expect("a name"), Chance::new(3), vec![]);
+            while !stop.load(SeqCst) {
+                let number = chance.below(40_000) as u32;
+                match chance.one_in(3) {
+                    true => {
+                        space.remove(key(number)).expect("sound");
+                        written.push((key(number), None));
+                    }
+                    false => {
+                        let value = chance.bytes(150);
+                        space.insert(key(number), &value).expect("room");
+                        written.push((key(number), Some(value)));
+                    }
+                }
+                let read = space.get(key(number)).expect("sound").map(|value| value.to_vec());
+                assert_eq!(read, written.last().expect("one").1);
+            }
+            written
+        });
+        let _stop = Stop(&stop);
+        let reader = scope.spawn(|| {
+            while !stop.load(SeqCst) {
+                let seen = snapshot.keyspace("reefs").expect("it has it").iter();
+                assert!(seen.map(|pair| pair.expect("sound").0.to_vec()).eq(kept.keys().cloned()));
+            }
+        });
+        let moved: u64 = (0..6).map(|_| compact(&db).records_moved).sum();
+        assert!(moved > 100, "{moved} moved");
+        stop.store(true, SeqCst);
+        reader.join().expect("no failure");
+        writer.join().expect("no failure")
+    });
+    drop(snapshot);
+    for (key, value) in written {
+        match value {
+            Some(value) => drop(kept.insert(key.into(), value)),
+            None => drop(kept.remove(&key[..])),
+        }
+    }
+    assert_eq!(contents(&db), kept);
+    assert_sound(&db);
+}
+
+/// A value with a deadline keeps it, and one whose deadline is over stays absent.
+#[test]
+fn deadlines_move_with_their_values() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true)).expect("a name");
+    let day = Duration::from_secs(86_400);
+    (0..60_000).for_each(|number| tides.insert_for(key(number), [1; 100], day).expect("room"));
+    (0..60_000).filter(|number| number % 20 != 0).for_each(|number| {
+        assert!(tides.remove(key(number)).expect("sound"));
+    });
+    let before: Vec<_> = (0..60_000).step_by(20).map(|number| tides.expiry(key(number)).expect("sound")).collect();
+    assert!(compact(&db).records_moved > 1_000);
+    let after: Vec<_> = (0..60_000).step_by(20).map(|number| tides.expiry(key(number)).expect("sound")).collect();
+    assert_eq!(before, after);
+    assert_sound(&db);
+}
+
+#[test]
+fn a_watcher_ends_a_compaction_and_a_rate_slows_it() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    sparse(&db, 60_000);
+    let mut leaves = 0;
+    let report = db.compact().rate(1 << 30).run(|_| {
+        leaves += 1;
+        if leaves == 40 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let report = report.expect("sound");
+    assert_eq!((leaves, report.passes), (40, 1));
+    assert!(compact(&db).records_moved > 0, "the next one goes on");
+}
+
+/// A move is a write, and the next increment would be refused after one.
+#[test]
+fn a_copy_for_incremental_backups_is_left_alone() {
+    let folder = folder();
+    let db = relaxed(&folder.path().join("one"));
+    db.keyspace("reefs").and_then(|space| space.insert("north", "coral")).expect("room");
+    let mut stream = Vec::new();
+    db.backup_to(&mut stream).expect("a whole backup");
+    Database::restore(&mut &stream[..], folder.path().join("two")).expect("a sound stream");
+    let copy = relaxed(&folder.path().join("two"));
+    let refused = copy.compact().run(|_| ControlFlow::Continue(()));
+    assert!(matches!(refused, Err(Error::Invalid { .. })), "{refused:?}");
+    copy.keyspace("reefs").and_then(|space| space.insert("south", "sand")).expect("room");
+    assert_eq!(compact(&copy).records_moved, 0);
+}
+
+#[test]
+fn a_closed_database_is_not_compacted() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let compaction = db.compact();
+    db.clone().close().expect("a sound close");
+    let refused = compaction.run(|_| ControlFlow::Continue(()));
+    assert!(matches!(refused, Err(Error::Poisoned { .. })), "{refused:?}");
+}
