@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod allocated;
 mod background;
 mod checkpoint;
 mod checksum;

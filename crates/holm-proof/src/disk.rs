@@ -509,7 +509,7 @@ impl VfsFile for SimFile {
     }
 
     fn disk_bytes(&self) -> io::Result<u64> {
-        Ok(self.content(&mut self.disk.state())?.current().len().next_multiple_of(SECTOR) as u64)
+        Ok(self.content(&mut self.disk.state())?.allocated_bytes())
     }
 
     fn fd(&self) -> Option<BorrowedFd<'_>> {

@@ -15,7 +15,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use backup::{Apply, Backup, Restore, Verify};
 pub(crate) use damage::{Repaired, Scrubbed};
-pub(crate) use database::{Bench, Dropped, Keyspaces, Swept};
+pub(crate) use database::{Bench, Compacted, Dropped, Keyspaces, Swept};
 pub(crate) use program::{Completions, Manual};
 pub(crate) use range::{Export, Load, Ranged, Scan};
 pub(crate) use record::{Cas, Del, Expire, Get, Incr, Pop, Put};
@@ -124,6 +124,9 @@ pub(crate) enum Verb {
     /// Remove the records that have expired
     #[command(after_help = database::SWEEP)]
     Sweep(Swept),
+    /// Give free space back to the file system
+    #[command(after_help = database::COMPACT)]
+    Compact(Compacted),
     /// Measure the YCSB workloads, in this process
     #[command(after_help = database::BENCH)]
     Bench(Bench),

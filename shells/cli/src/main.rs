@@ -13,6 +13,7 @@ mod bounds;
 mod cas;
 mod check;
 mod clear;
+mod compact;
 mod completions;
 mod count;
 mod del;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         args::Verb::Scrub(args) => scrub::run(args),
         args::Verb::Repair(args) => repair::run(args),
         args::Verb::Sweep(args) => sweep::run(args),
+        args::Verb::Compact(args) => compact::run(args),
         args::Verb::Bench(args) => bench::run(args),
         args::Verb::Completions(args) => completions::run(args),
         args::Verb::Man(args) => man::run(args),

@@ -165,12 +165,6 @@ impl Journaled {
         region.grow(len as usize, fd).map_err(io)
     }
 
-    /// Allocates bytes of a file that may have been given back: a full disk is found here, and never at a store.
-    pub(crate) fn back(&self, area: Area, offset: u64, bytes: u64) -> Result<()> {
-        let allocated = self.files[area as usize].allocate(offset, bytes);
-        allocated.map_err(|error| MediumError::io("allocating again space of", &area_path(&self.dir, area), error))
-    }
-
     /// Preallocates ahead of the frontiers; the preallocating thread calls it.
     pub(crate) fn preallocate(&self) -> Result<()> {
         for area in Area::ALL {
@@ -355,7 +349,7 @@ impl Medium for Journaled {
     }
 
     fn take_back(&self, area: Area, offset: u64, bytes: u64) -> Result<()> {
-        self.back(area, offset, bytes)?;
+        self.allocate(area, offset, bytes)?;
         let (region, from, bytes) = (self.image.area(area), offset as usize, bytes as usize);
         if self.kind == ImageKind::Shared
             && let Some(fd) = self.files[area as usize].fd()

@@ -43,8 +43,8 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
     refuse_shortened(dir, &superblock, &files)?;
     refuse_changed(dir, &superblock, &files)?;
-    prepare(dir, &superblock, &files)?;
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
+    prepare(dir, &superblock, &files, kind)?;
     let identities = [identity(dir, &files, Area::Leaves)?, identity(dir, &files, Area::Records)?];
     let reason = doubts(&*vfs, &superblock, identities, kind);
     let image = Arc::new(map(dir, &files, kind, options, None)?);
@@ -186,8 +186,9 @@ fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>
 }
 
 /// Runs before the files are mapped for writing. Bytes beyond the end of a closed database mean nothing, and would be
-/// taken for leaves. A hole, as a copy may have, is a full disk that only a store would find, as a fault.
-fn prepare(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
+/// taken for leaves. A hole, as a copy may have, is a full disk that only a store would find, as a fault. Those of a
+/// shared mapping of records are allocated later, where records may come to lie (`allocated.rs`).
+fn prepare(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2], kind: ImageKind) -> Result<()> {
     for ((file, area), noted) in files.iter().zip(Area::ALL).zip(superblock.lengths) {
         let path = area_path(dir, area);
         let io = |error| MediumError::io("preparing", &path, error);
@@ -196,7 +197,8 @@ fn prepare(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -
             file.set_len(noted).map_err(io)?;
             len = noted;
         }
-        if file.disk_bytes().map_err(io)? < len {
+        let later = kind == ImageKind::Shared && area == Area::Records;
+        if !later && file.disk_bytes().map_err(io)? < len {
             file.allocate(0, len).map_err(io)?;
         }
     }

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::allocated::AllocatedPages;
 use super::data_files::Journaled;
 use super::logged::Logged;
 use super::map::store;
@@ -17,10 +18,8 @@ use super::touched::Touched;
 use crate::error::{MediumError, Result};
 use crate::loc::{Area, LINE, parts};
 use crate::log::{Replayed, half_path, replay};
-use crate::region::LARGE_PAGE;
 use crate::superblock::{ImageKind, State, Superblock, superblock_path};
 use crate::vfs::{FORMAT_PAGE, VfsFile};
-use std::collections::BTreeSet;
 
 /// Why the image is not kept.
 struct Doubt {
@@ -158,29 +157,9 @@ fn replay_after(
     })
 }
 
-/// The large pages of the records whose space is allocated again before anything is stored there.
-#[derive(Default)]
-struct Backed(BTreeSet<u64>);
-
-impl Backed {
-    /// Allocates the large pages of a run, each once: the file system may have been given them back since they were
-    /// logged.
-    fn back(&mut self, medium: &Journaled, loc: u64, bytes: u64) -> Result<()> {
-        let (Area::Records, offset) = parts(loc) else { return Ok(()) };
-        let page = LARGE_PAGE as u64;
-        for number in offset / page..(offset + bytes).div_ceil(page) {
-            let len = medium.image.area(Area::Records).len() as u64;
-            if self.0.insert(number) && number * page < len {
-                medium.back(Area::Records, number * page, page.min(len - number * page))?;
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Reads the log and restores every logged line to its last record.
 fn restore(medium: &Journaled, superblock: &Superblock) -> Result<Replayed> {
-    let (mut pages, mut backed) = (Touched::default(), Backed::default());
+    let (mut pages, mut allocated) = (Touched::default(), AllocatedPages::default());
     let replayed = replay_after(medium, superblock, |loc, bytes| {
         let (area, offset) = parts(loc);
         // The length of the file may not have survived; the log shows how long it was.
@@ -188,7 +167,7 @@ fn restore(medium: &Journaled, superblock: &Superblock) -> Result<Replayed> {
             medium.grow_to(area, offset + bytes.len() as u64)?;
         }
         if medium.kind == ImageKind::Shared {
-            backed.back(medium, loc, bytes.len() as u64)?;
+            allocated.allocate(medium, loc, bytes.len() as u64)?;
         }
         if store(&medium.image, loc, bytes) {
             pages.mark(loc, bytes.len() as u64);

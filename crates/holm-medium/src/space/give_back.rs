@@ -106,6 +106,11 @@ impl Space {
         Some(offset)
     }
 
+    /// The large pages that were given back, or that an open has found free, by their numbers, in order.
+    pub fn released_pages(&self) -> Vec<u64> {
+        lock(&self.heap).released_regions()
+    }
+
     /// Returns the offset from which on records are moved, so that all of them find room below it and at least one
     /// region becomes free; `None` if there is no such offset. O(area / 2 MiB).
     pub fn compaction_limit(&self) -> Option<u64> {

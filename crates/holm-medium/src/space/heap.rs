@@ -184,6 +184,11 @@ impl Heap {
         self.free.free_by_region().next().unwrap_or(0) * 8
     }
 
+    /// The regions that were given back, in order.
+    pub(super) fn released_regions(&self) -> Vec<u64> {
+        self.released.iter().collect()
+    }
+
     /// Bytes that were given back to the file system.
     pub(super) fn released_bytes(&self) -> u64 {
         self.released.len() * REGION_BYTES

@@ -118,6 +118,12 @@ impl Content {
         self.holes.retain(|page| !(from / PAGE as usize..to.div_ceil(PAGE as usize)).contains(page));
     }
 
+    /// Bytes on the disk.
+    pub(super) fn allocated_bytes(&self) -> u64 {
+        let holes = self.holes.iter().filter(|page| (*page + 1) * PAGE as usize <= self.current.len()).count() as u64;
+        self.current.len().next_multiple_of(SECTOR) as u64 - holes * PAGE
+    }
+
     /// Whether a store to a page through a mapping would have to find space: a fault if the disk is full.
     pub(super) fn is_hole(&self, page: u64) -> bool {
         self.holes.contains(&(page as usize))

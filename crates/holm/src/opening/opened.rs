@@ -98,6 +98,7 @@ impl<'a, 'b> Opened<'a, 'b> {
             }
             rebuilt => rebuilt.map_err(|error| request.explain(error))?,
         };
+        storage.allocate_used().map_err(|error| request.explain(error))?;
         if let Some(after) = rebuilt.after {
             recovery.tail = state.judge_tail(&recovery.tail, after);
         }

@@ -108,6 +108,7 @@ fn emptied_large_pages_go_back_by_themselves() {
     let db = builder().log_bytes(1 << 20).open(folder.path()).expect("a sound database");
     let space = db.keyspace("reefs").expect("a name");
     (0..600_u32).for_each(|number| space.insert(key(number), vec![7; 100_000]).expect("room"));
+    space.insert("last", [1; 5000]).expect("room");
     (0..600).for_each(|number| assert!(space.remove(key(number)).expect("sound")));
     let begun = Instant::now();
     // Each put takes some of what others have retired.
@@ -118,6 +119,17 @@ fn emptied_large_pages_go_back_by_themselves() {
     }
     let (on_disk, len) = records_file(folder.path());
     assert!(on_disk + 30 * MIB <= len, "{on_disk} of {len}");
+    assert_sound(&db);
+    // An opening does not allocate it again, and the last record keeps the file as long as it is.
+    drop(space);
+    db.close().expect("a sound close");
+    let db = relaxed(folder.path());
+    let (on_disk, len) = records_file(folder.path());
+    assert!(on_disk + 25 * MIB <= len, "{on_disk} of {len}");
+    assert!(db.stats().space.released_bytes >= 30 * MIB, "{:?}", db.stats().space);
+    let space = db.keyspace("reefs").expect("a name");
+    (0..400_u32).for_each(|number| space.insert(key(number), vec![8; 100_000]).expect("room"));
+    assert_eq!(space.get("last").expect("sound").as_deref(), Some(&[1; 5000][..]));
     assert_sound(&db);
 }
 

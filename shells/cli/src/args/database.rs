@@ -77,6 +77,28 @@ pub(crate) struct Swept {
     pub(crate) database: PathBuf,
 }
 
+pub(super) const COMPACT: &str = "\
+Moves records from the end of the file `records` into free space before it, and cuts the file. Prints what was moved \
+and how many bytes the database has on the disk, before and after. Needs no free space beside the database. After a \
+compaction, no incremental backup can be applied to a restored database, so such a database is left alone.
+
+Examples:
+  holm compact sea.holm
+  holm compact sea.holm --rate 20";
+
+/// Arguments of `compact`.
+#[derive(Debug, Args)]
+pub(crate) struct Compacted {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// Mebibytes of records to move in a second; 0 for no limit
+    #[arg(long, value_name = "MIB", default_value_t = 0)]
+    pub(crate) rate: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 pub(super) const BENCH: &str = "\
 The records are written to a separate keyspace, which must not exist and is dropped at the end. The database is \
 created if it is absent. With --durability strict the load also ends after --seconds; batches then insert the other \

@@ -3,6 +3,7 @@
 
 mod atomic;
 mod backups;
+mod compaction;
 mod damaged;
 mod expiry;
 mod input;

@@ -86,6 +86,7 @@ fn reading_creates_no_database() {
         "drop db k",
         "drop db k --yes",
         "sweep db",
+        "compact db",
         "expire db k",
         "expire db k --never",
         "expire db k --in 1s",
@@ -240,7 +241,7 @@ fn help_is_wrapped_once() {
     let sea = Sea::new();
     for verb in [
         "load", "put", "cas", "incr", "pop", "scan", "export", "del", "clear", "expire", "sweep", "bench", "drop",
-        "watch",
+        "watch", "compact",
     ] {
         let help = sea.call(["help", verb]).with(0);
         let lines: Vec<_> = help.lines().collect();
