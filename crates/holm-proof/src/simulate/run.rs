@@ -205,6 +205,8 @@ fn live(world: World, disk: &SimDisk) -> Notes {
 fn end(world: World, disk: &SimDisk) -> Notes {
     world.stage.end();
     disk.slow_down(std::time::Duration::ZERO);
+    // The threads may end before the step at which there is room again. From here on, a refusal would be stale.
+    disk.heal();
     let committed =
         |transaction: &&crate::cycles::Transaction| matches!(transaction.outcome, crate::cycles::Outcome::Committed(_));
     let transactions = lock(&world.notes.transactions);
@@ -224,7 +226,6 @@ fn end(world: World, disk: &SimDisk) -> Notes {
     let World { db, board, notes, .. } = world;
     let left = board.lists();
     drop(board);
-    disk.heal();
     let closed = db.close();
     if failed {
         return notes;
