@@ -10,8 +10,9 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A refusal is returned after this many failed attempts: the first may have begun before the caller freed space.
-const ATTEMPTS: u64 = 2;
+/// A refusal is returned after this many failed attempts. The first may have begun before the caller freed space, and
+/// so may a checkpoint that the second one reports: it runs in another thread.
+const ATTEMPTS: u64 = 3;
 
 /// What waiters ask of the thread that ends epochs, and what that thread reports to them.
 #[derive(Default)]

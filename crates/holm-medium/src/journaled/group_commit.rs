@@ -218,6 +218,9 @@ fn make_room<'a>(
         let error = postponed.unwrap_or(error);
         let clock = &shared.storage().clock;
         clock.refuse(&error);
+        // After the refusal: a checkpoint that fails from now on is another attempt. Without this, one that failed
+        // before the caller freed space would be counted again and again until the next one begins.
+        shared.forget_postponed();
         if clock.is_stopped() {
             return Err(error);
         }

@@ -69,7 +69,7 @@ pub(super) struct Shared {
     stop: AtomicBool,
     /// The first failure of the session.
     failed: Mutex<Option<MediumError>>,
-    /// Why the checkpoint in progress waits, although no data is in doubt: there is no space.
+    /// Why the last checkpoint did not end, although no data is in doubt: there was no space.
     postponed: Mutex<Option<MediumError>>,
 }
 
@@ -158,7 +158,7 @@ impl Shared {
     }
 
     pub(super) fn checkpoint_done(&self) {
-        *self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        self.forget_postponed();
         self.checkpointed.notify_all();
     }
 
@@ -169,7 +169,12 @@ impl Shared {
         self.checkpointed.notify_all();
     }
 
-    /// Why the checkpoint in progress waits for space, if it does.
+    /// Forgets why the last checkpoint found no space: it is done, or the threads that wait have got the reason.
+    pub(super) fn forget_postponed(&self) {
+        *self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+    }
+
+    /// Why the last checkpoint found no space, unless [`Shared::forget_postponed`] was called since.
     pub(super) fn postponed(&self) -> Option<MediumError> {
         self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
