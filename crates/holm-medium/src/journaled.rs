@@ -11,7 +11,7 @@
 //! with `map.rs`, `reserve.rs`, `logged.rs` and `checksum.rs`; `opened.rs`, `recovery.rs` and `opened_state.rs` are
 //! what they hand on. `state.rs` is what the threads share and `background.rs` runs them: `group_commit.rs` writes the
 //! log, `preallocate.rs` grows the files, `due.rs` takes checkpoints (`checkpoint.rs`) by the sizes of `log_size.rs`.
-//! `close.rs` ends it all.
+//! `close.rs` ends it all, and leaves the leaf index in the file of `index_file.rs` for the next open.
 
 #![forbid(unsafe_code)]
 
@@ -24,6 +24,7 @@ mod counters;
 mod data_files;
 mod due;
 mod group_commit;
+mod index_file;
 mod log_size;
 mod logged;
 mod map;
@@ -39,8 +40,10 @@ mod touched;
 mod wakeup;
 
 pub use background::Background;
+pub use close::MakeIndex;
 pub use counters::JournalCounters;
 pub use data_files::Journaled;
+pub use index_file::INDEX_FILE;
 pub use logged::Logged;
 pub use open::{CREATED_FILES, doubts, open, open_read_only};
 pub use opened::{Agrees, JournaledOptions, Opened};

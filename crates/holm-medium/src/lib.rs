@@ -16,6 +16,7 @@ mod flush;
 #[allow(unsafe_code, reason = "a room for it: offsets become references here")]
 mod image;
 mod journaled;
+mod leaf_index;
 mod loc;
 pub mod log;
 mod mapped;
@@ -51,9 +52,10 @@ pub use error::{MediumError, Result};
 pub use flush::Flush;
 pub use image::Image;
 pub use journaled::{
-    Agrees, Background, CREATED_FILES, Found, JournalCounters, Journaled, JournaledOptions, Logged, Opened,
-    OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, doubts, open, open_read_only,
+    Agrees, Background, CREATED_FILES, Found, INDEX_FILE, JournalCounters, Journaled, JournaledOptions, Logged,
+    MakeIndex, Opened, OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, doubts, open, open_read_only,
 };
+pub use leaf_index::{IndexedLeaf, IndexedTree, LeafIndex, RecordSpace, sum_words};
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};
 pub use medium::Medium;
@@ -61,7 +63,7 @@ pub use pace::Pace;
 pub use persistent::{Persistent, atomics, scratch_atomics};
 pub use region::{Backing, LARGE_PAGE, Region};
 pub use retention::{Floor, FloorKind, GRACE, Retention};
-pub use space::{BLOCK, RecordSpace, Space};
+pub use space::{BLOCK, RecordUse, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
 pub use storage_ops::{Persistence, StorageOps};
 pub use sys::{Mapping, wall_clock_millis};

@@ -18,10 +18,11 @@ mod runs;
 mod withheld;
 
 pub use blocks::BLOCK;
-pub use give_back::RecordSpace;
+pub use give_back::RecordUse;
 
 use crate::epoch::{Epoch, Guard};
 use crate::error::Result;
+use crate::leaf_index::RecordSpace;
 use crate::loc::LINE;
 use crate::medium::Medium;
 use crate::retention::Retention;
@@ -201,6 +202,15 @@ impl Space {
     pub fn record_bytes(&self) -> u64 {
         let balance: i64 = self.own.iter().map(|own| own.balance.load(Relaxed)).sum();
         self.found_bytes.load(Relaxed).saturating_add_signed(balance)
+    }
+
+    /// What is in use of the record area, once [`Space::free_all_retired`] has run and while no thread writes. `None`
+    /// if live and free bytes are not all of it: a record is still retired for a snapshot, or space is withheld.
+    pub fn record_space(&self) -> Option<RecordSpace> {
+        let (live, heap) = (self.record_bytes(), lock(&self.heap));
+        let space = RecordSpace { frontier: heap.frontier, live, free: heap.free_runs() };
+        let free: u64 = space.free.iter().map(|run| run.1).sum();
+        (heap.withheld.is_none() && BEGIN + live + free == space.frontier).then_some(space)
     }
 
     /// The rule for reuse, with its floors.

@@ -127,7 +127,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         debug_assert!(*run.positions.end() <= node.len(), "the latch is held at the path's version");
         let mut leaves = Vec::with_capacity(run.positions.clone().count());
         let mut pairs = Pairs::default();
-        let latched = run.positions.clone().all(|position| match self.take_at(path, position) {
+        let latched = run.positions.clone().all(|position| match self.take_at(root, path, position) {
             Some(leaf) => {
                 let is_empty = self.is_empty(leaf.leaf_ref(), &mut pairs);
                 leaves.push(leaf);

@@ -98,10 +98,6 @@ fn undo<D: Design>(groups: Vec<Group<'_, D>>) {
 }
 
 /// A commit cannot go on, because one of its trees is dropped.
-fn dropped() -> MediumError {
-    MediumError::Unsupported { what: "writing to a tree that is given up" }
-}
-
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Whether trees of this design can commit writes to several leaves. With a lock array they cannot: the order of
     /// its latches is not that of the keys. This is the one boundary at which other designs are refused.
@@ -129,9 +125,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 } else {
                     guard.repin()?;
                 }
-                if writes.iter().any(|write| write.root.is_dropped()) {
-                    return Err(dropped());
-                }
+                writes.iter().try_for_each(|write| write.root.refuse_given_up())?;
             };
             // Not before the label: see the head of this file.
             order_after_label();
@@ -197,9 +191,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 if let Some(taken) = taken {
                     break taken;
                 }
-                if first.root.is_dropped() {
+                if let Err(error) = first.root.refuse_given_up() {
                     undo(groups);
-                    return Err(dropped());
+                    return Err(error);
                 }
                 back_off(&mut turn);
             };
@@ -243,7 +237,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
     ) -> Option<(LatchedLeaf<'_, D>, Option<K::Separator>)> {
         let (at, edge) = self.inner.descend::<K>(root, &SeekTarget::Holding(search_key))?;
-        Some((self.try_take_reached(&at)?, edge))
+        Some((self.try_take_reached(root, &at)?, edge))
     }
 
     /// Returns whether a leaf may lack room for its writes under this label.

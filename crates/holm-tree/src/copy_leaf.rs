@@ -25,7 +25,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let leaf = self.leaf(at.leaf)?;
         prefetch_lines(leaf);
         let descriptor = self.descriptors.get(at.leaf)?;
-        let version = at.latch(at.leaf, descriptor).read()?;
+        let version = self.read_latch(root, at.leaf, at.latch(at.leaf, descriptor))?;
         if !at.leaf_parent.latch().validate(at.version) {
             return None;
         }
@@ -44,7 +44,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         // A scan starts in the middle of its first leaf on average.
         let enough = cursor.current.pairs.len() / 2;
         if let Some((number, (leaf, descriptor))) = next.filter(|_| wanted > enough)
-            && let Some(version) = at.latch(number, descriptor).read()
+            && let Some(version) = self.read_latch(root, number, at.latch(number, descriptor))
             // The parent is validated after the leaf's version is known. A leaf that was freed meanwhile is a block
             // that another writer may be filling, and with a lock array nobody holds the latch that it had.
             && at.leaf_parent.latch().validate(at.version)

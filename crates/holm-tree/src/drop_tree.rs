@@ -22,8 +22,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let mut turn = 0;
         loop {
             let path = self.inner.walk::<K>(root, &SeekTarget::Holding(K::search_key(&edge)));
-            let latched = path.as_ref().and_then(|path| self.take_at(path, path.leaf_parent.position));
+            let latched = path.as_ref().and_then(|path| self.take_at(root, path, path.leaf_parent.position));
             let (Some(path), Some(latched)) = (path, latched) else {
+                root.check_sound()?;
                 back_off(&mut turn);
                 continue;
             };

@@ -26,7 +26,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let mut seen = [None; GROUP];
         for ((search_key, place), seen) in search_keys.iter().zip(&reached).zip(&mut seen) {
             let Some((at, leaf, descriptor)) = place else { continue };
-            *seen = at.latch(at.leaf, descriptor).read().filter(|_| at.leaf_parent.latch().validate(at.version));
+            let version = self.read_latch(root, at.leaf, at.latch(at.leaf, descriptor));
+            *seen = version.filter(|_| at.leaf_parent.latch().validate(at.version));
             if seen.is_some() {
                 leaf.prefetch_pairs(self.context(&descriptor.volatile), *search_key);
             }

@@ -15,7 +15,8 @@ use crate::remove_range::RangeRemoval;
 use crate::sharded_counter::ShardedCounter;
 use crate::superseded::Superseded;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use holm_medium::{Epoch, EpochSpan, Guard, Logged, MediumError, Result};
+use holm_medium::{Epoch, EpochSpan, Guard, LeafIndex, Logged, MediumError, Result};
+use std::sync::OnceLock;
 
 /// The top of one keyspace's tree.
 pub struct TreeRoot {
@@ -27,7 +28,11 @@ pub struct TreeRoot {
     /// How often the levels above the leaves have been rebuilt.
     pub(crate) level_rebuilds: AtomicU64,
     dropped: AtomicBool,
-    freed: AtomicBool,
+    /// Whether it is dropped, or a leaf is damaged.
+    given_up: AtomicBool,
+    /// Whether retries are of no use: leaves are freed, or one is damaged.
+    ended: AtomicBool,
+    damage: OnceLock<MediumError>,
 }
 
 impl TreeRoot {
@@ -39,7 +44,9 @@ impl TreeRoot {
             pairs: ShardedCounter::of(pairs),
             level_rebuilds: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
-            freed: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            damage: OnceLock::new(),
         }
     }
 
@@ -52,33 +59,63 @@ impl TreeRoot {
     /// mark.
     pub fn mark_dropped(&self) {
         self.dropped.store(true, Ordering::SeqCst);
+        self.given_up.store(true, Ordering::SeqCst);
     }
 
-    /// Returns whether the tree is marked as dropped. A writer checks after it has pinned its epoch, and again after
-    /// each repin. Otherwise the awaited epoch ends while that writer is still active, and it writes into blocks that
-    /// are already reused. A reader checks once it has its answer.
-    #[inline]
+    /// Returns whether the tree is marked as dropped.
     pub fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::SeqCst)
     }
 
-    /// States that the tree's leaves are freed from now on.
-    pub(crate) fn mark_freed(&self) {
-        self.freed.store(true, Ordering::SeqCst);
+    /// Returns whether the tree is marked as dropped, or has a leaf that was found damaged. A writer checks after it
+    /// has pinned its epoch, and again after each repin. Otherwise the awaited epoch ends while that writer is still
+    /// active, and it writes into blocks that are already reused. A reader checks once it has its answer.
+    #[inline]
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::SeqCst)
     }
 
-    /// Returns whether leaves of the tree may have been freed. A dropped tree can be read until then. A reader checks
-    /// before each retry, and once it has its answer: what it finds may belong to other trees, in no order.
+    /// States that the tree's leaves are freed from now on.
+    pub(crate) fn mark_freed(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether leaves of the tree may have been freed, or one was found damaged. A dropped tree can be read
+    /// until then. A reader checks before each retry, and once it has its answer: what it finds may belong to other
+    /// trees, in no order, or lack pairs.
     #[inline]
     pub fn is_freed(&self) -> bool {
-        self.freed.load(Ordering::SeqCst)
+        self.ended.load(Ordering::SeqCst)
+    }
+
+    /// States that a leaf is damaged, which stays closed: the tree's operations end with this error from now on.
+    pub(crate) fn mark_damaged(&self, damage: MediumError) {
+        let _ = self.damage.set(damage);
+        self.given_up.store(true, Ordering::SeqCst);
+        self.ended.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns the damage that a first look at one of the tree's leaves has found, if any.
+    pub fn damage(&self) -> Option<&MediumError> {
+        self.damage.get()
+    }
+
+    /// Refuses a tree with a damaged leaf: for loops that would wait for that leaf.
+    pub(crate) fn check_sound(&self) -> Result<()> {
+        self.damage().map_or(Ok(()), |damage| Err(damage.clone()))
     }
 
     /// Repins a writer's epoch, so that it continues under another label.
     pub(crate) fn repin(&self, guard: &mut Guard<'_>) -> Result<()> {
         guard.repin()?;
+        self.refuse_given_up()
+    }
+
+    /// Refuses a tree that is dropped or has a damaged leaf.
+    pub(crate) fn refuse_given_up(&self) -> Result<()> {
         let what = "writing to a tree that is given up";
-        if self.is_dropped() { Err(MediumError::Unsupported { what }) } else { Ok(()) }
+        self.check_sound()?;
+        if self.is_given_up() { Err(MediumError::Unsupported { what }) } else { Ok(()) }
     }
 
     /// Returns the number of pairs. O(threads that ever wrote to the tree); exact while no thread writes.
@@ -362,6 +399,19 @@ pub trait Index<K: Keys>: Send + Sync {
         logged: Option<&Logged>,
         ready: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Rebuilt>;
+    /// At a clean open: builds the volatile state from a leaf index, without reading a leaf. Each leaf is compared with
+    /// its checksum when it is first looked at; those of the keyspace `looked_at` at once. `false` if this design or
+    /// this index does not allow that: nothing has changed then, and the caller rebuilds from the leaves.
+    ///
+    /// O(leaves).
+    fn load(&self, index: &LeafIndex, looked_at: u32) -> Option<Rebuilt>;
+    /// At close, when no thread writes any more: makes the index of these trees. `None` if the design has none, or if
+    /// the trees do not account for every block and every record: then the next open reads the leaves. Looks at each
+    /// leaf that was not looked at before. O(bytes of leaves).
+    ///
+    /// # Errors
+    /// `Corrupt` for a leaf that differs from its checksum.
+    fn leaf_index(&self, roots: &[&TreeRoot]) -> Result<Option<LeafIndex>>;
     /// Checks every invariant of a tree. No thread may write to it meanwhile.
     fn audit(&self, root: &TreeRoot) -> Audit;
     /// Checks the leaf whose range holds a key, and takes that key for the lower end of the range. Threads may write

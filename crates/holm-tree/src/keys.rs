@@ -76,6 +76,8 @@ pub trait Keys: Send + Sync + 'static {
     fn as_long(separator: &Self::Separator, skip: usize) -> Option<&[u8]>;
     /// Compares a long separator with the search key.
     fn compare_long(long_separators: &LongSeparators, number: u32, search_key: Self::SearchKey<'_>) -> Ordering;
+    /// Returns all bytes of a separator. They order as separators do, and [`Keys::from_long`] restores it.
+    fn separator_bytes(separator: &Self::Separator) -> Vec<u8>;
     /// Returns the separator with these bytes.
     fn from_long(long: &[u8]) -> Self::Separator;
     /// Rebuilds a separator: a node's prefix, whose assured part the search key has, and a head with the rest.
@@ -177,6 +179,9 @@ impl Keys for Words {
     }
     fn as_long(_: &u64, _: usize) -> Option<&[u8]> {
         None
+    }
+    fn separator_bytes(separator: &u64) -> Vec<u8> {
+        separator.to_be_bytes().to_vec()
     }
     fn from_long(long: &[u8]) -> u64 {
         long.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))

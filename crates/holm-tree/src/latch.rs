@@ -54,6 +54,56 @@ impl Latch {
     }
 }
 
+/// The word of a latch whose leaf no thread of this process has looked at yet. Odd, as if a writer held it; no version
+/// of a writer ever gets there.
+const UNSEEN: u64 = u64::MAX;
+
+/// The same while a thread looks.
+const LOOKING: u64 = u64::MAX - 2;
+
+/// The version after the look. No reader has noted an earlier one.
+const SEEN: u64 = 2;
+
+impl Latch {
+    /// Closes the latch of a leaf until [`Latch::begin_look`], before any other thread can see it.
+    pub(crate) fn close_unseen(&self) {
+        self.0.store(UNSEEN, Ordering::Relaxed);
+    }
+
+    /// Returns whether no thread has completed its look.
+    pub(crate) fn is_unseen(&self) -> bool {
+        matches!(self.0.load(Ordering::Acquire), UNSEEN | LOOKING)
+    }
+
+    /// Begins the look at a leaf; `None` if there is nothing to look at, or another thread looks.
+    pub(crate) fn begin_look(&self) -> Option<Look<'_>> {
+        let taken = self.0.compare_exchange(UNSEEN, LOOKING, Ordering::SeqCst, Ordering::Relaxed);
+        taken.ok()?;
+        fence(Ordering::Release);
+        Some(Look { latch: self, after: UNSEEN })
+    }
+}
+
+/// The first look at a leaf, in progress. Dropping it leaves the latch closed.
+pub(crate) struct Look<'a> {
+    latch: &'a Latch,
+    after: u64,
+}
+
+impl Look<'_> {
+    /// Opens the latch: the leaf is what was written.
+    pub(crate) fn open(mut self) -> Version {
+        self.after = SEEN;
+        Version(SEEN)
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        self.latch.0.store(self.after, Ordering::Release);
+    }
+}
+
 /// A latch that is held; dropping it releases it with a new version.
 #[derive(Debug)]
 #[must_use = "the latch is let go at once"]

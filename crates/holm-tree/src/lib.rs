@@ -25,6 +25,7 @@ mod inner_levels;
 pub mod keys;
 pub mod latch;
 pub mod leaf;
+mod leaf_index;
 pub mod levels;
 mod load;
 pub mod locks;

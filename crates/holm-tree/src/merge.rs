@@ -149,7 +149,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 return if path.uppers.is_empty() { Attempt::Apart } else { Attempt::Alone };
             }
             let mut pairs = pairs_with(path.leaf_parent.position, path.leaf_parent.node.len());
-            let merged = pairs.find_map(|left| match self.try_merge(guard, &path, left, search_key) {
+            let merged = pairs.find_map(|left| match self.try_merge(root, guard, &path, left, search_key) {
                 Attempt::Apart => None,
                 other => Some(other),
             });
@@ -160,6 +160,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Merges the leaf at a position of the path's leaf parent with its right neighbour.
     fn try_merge(
         &self,
+        root: &TreeRoot,
         guard: &Guard<'_>,
         path: &Path<'_, D, K>,
         position: usize,
@@ -175,7 +176,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         // Allocate before the label is validated: an epoch end in between could release a block that is too young for
         // this label.
         let fresh_block = self.fresh_block(guard).ok();
-        let merged = self.merge_latched(guard, path, position, search_key, fresh_block.as_ref());
+        let merged = self.merge_latched(root, guard, path, position, search_key, fresh_block.as_ref());
         let uses_fresh = matches!(&merged, Attempt::Merged(merged) if merged.uses_fresh);
         fresh_block.into_iter().filter(|_| !uses_fresh).for_each(|fresh_block| self.unused(fresh_block));
         merged.map(|LeafMerge { given_up, sparse_parent, .. }| {
@@ -188,6 +189,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// The same with the latches of the leaf parent and of both leaves held. Only `Merged` changes anything.
     fn merge_latched(
         &self,
+        root: &TreeRoot,
         guard: &Guard<'_>,
         path: &Path<'_, D, K>,
         position: usize,
@@ -202,7 +204,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             position < leaf_parent.len(),
             "the latch is held at the path's version, so the neighbour is there"
         );
-        let Some(two) = self.latch_two(path, position) else {
+        let Some(two) = self.latch_two(root, path, position) else {
             leaf_parent_guard.unlock_unchanged();
             return Attempt::Missed;
         };
@@ -231,11 +233,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     }
 
     /// Returns the leaf at a position of the path's leaf parent, whose latch is held, and its right neighbour.
-    fn latch_two<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Latched<'a, D>> {
-        let left = self.take_at(path, position)?;
+    fn latch_two<'a>(&'a self, root: &TreeRoot, path: &Path<'a, D, K>, position: usize) -> Option<Latched<'a, D>> {
+        let left = self.take_at(root, path, position)?;
         let right = self.child(path, position + 1);
         let shared = right.as_ref().is_some_and(|right| left.held.holds(right.latch));
-        let right_held = right.as_ref().filter(|_| !shared).and_then(|right| right.latch.try_lock(right.latch.read()?));
+        let right_held = right
+            .as_ref()
+            .filter(|_| !shared)
+            .and_then(|right| right.latch.try_lock(self.read_latch(root, right.number, right.latch)?));
         match right {
             Some(right) if shared || right_held.is_some() => Some(Latched { left, right, right_held }),
             _ => {

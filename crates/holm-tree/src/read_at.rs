@@ -15,7 +15,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let leaf = self.leaf(at.leaf)?;
         let descriptor = self.descriptors.get(at.leaf)?;
         let latch = at.latch(at.leaf, descriptor);
-        let version = latch.read()?;
+        let version = self.read_latch(root, at.leaf, latch)?;
         if !at.leaf_parent.latch().validate(at.version) {
             return None;
         }

@@ -117,7 +117,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                     leaf.latched.held.unlock_unchanged();
                     root.repin(guard)?;
                 }
-                None => back_off(&mut turn),
+                None => {
+                    root.check_sound()?;
+                    back_off(&mut turn);
+                }
             }
         }
     }
@@ -128,7 +131,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
     ) -> Option<LeafOfRange<'_, D, K::Separator>> {
         let (at, edge) = self.inner.descend::<K>(root, &SeekTarget::Holding(search_key))?;
-        let latched = self.try_take_reached(&at)?;
+        let latched = self.try_take_reached(root, &at)?;
         let next = at.sibling(1);
         // Its lines arrive while this leaf is emptied.
         next.and_then(|number| self.leaf(number)).into_iter().for_each(prefetch_lines);

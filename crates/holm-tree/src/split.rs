@@ -202,9 +202,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     }
 
     /// Latches the leaf at a position.
-    pub(crate) fn take_at<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<LatchedLeaf<'a, D>> {
+    pub(crate) fn take_at<'a>(
+        &'a self,
+        root: &TreeRoot,
+        path: &Path<'a, D, K>,
+        position: usize,
+    ) -> Option<LatchedLeaf<'a, D>> {
         let Child { number, leaf, descriptor, latch } = self.child(path, position)?;
-        Some(LatchedLeaf { number, leaf, descriptor, held: latch.try_lock(latch.read()?)? })
+        Some(LatchedLeaf { number, leaf, descriptor, held: latch.try_lock(self.read_latch(root, number, latch)?)? })
     }
 
     /// Enters the leaves that a split has made in the leaf parent of the path, whose latch is held.
@@ -253,7 +258,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             return Ok(Some(SplitOutcome { put: false, leaves: None }));
         }
         let held = path.leaf_parent.node.latch().try_lock(path.leaf_parent.version);
-        let latched = held.is_some().then(|| self.take_at(&path, path.leaf_parent.position)).flatten();
+        let latched = held.is_some().then(|| self.take_at(root, &path, path.leaf_parent.position)).flatten();
         let (Some(leaf_parent_guard), Some(latched)) = (held, latched) else {
             all_unused(fresh_blocks);
             return Ok(None);

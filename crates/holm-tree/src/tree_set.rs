@@ -32,10 +32,10 @@ use crate::superseded::Superseded;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::wait::back_off;
 use holm_medium::{
-    Area, Epoch, Guard, Image, Loc, Logged, MASK_BYTES, Medium, MediumError, Result, WriteHandle, Writer,
+    Area, Epoch, Guard, Image, LeafIndex, Loc, Logged, MASK_BYTES, Medium, MediumError, Result, WriteHandle, Writer,
 };
 use holm_search::Search;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A leaf that is full after this many splits is damaged; the bound keeps the writer from spinning for ever.
 const MOST_SPLITS: usize = 64;
@@ -52,6 +52,8 @@ pub struct TreeSet<M: Medium, D: Design, K: Keys> {
     pub(crate) pre_images: PreImages,
     /// Merges that have to wait until no snapshot is open.
     pub(crate) postponed: Postponed<K>,
+    /// What each leaf is compared with at the first look, if a leaf index was loaded.
+    pub(crate) sums: OnceLock<crate::leaf_index::Sums>,
 }
 
 /// The types of a design's leaf that answer for it.
@@ -94,6 +96,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             descriptors: Slab::default(),
             pre_images: PreImages::default(),
             postponed: Postponed::default(),
+            sums: OnceLock::new(),
         }
     }
 
@@ -148,7 +151,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         leaf.prefetch_block();
         let descriptor = self.descriptors.get(at.leaf)?;
         let latch = at.latch(at.leaf, descriptor);
-        let version = latch.read()?;
+        let version = self.read_latch(root, at.leaf, latch)?;
         if !at.leaf_parent.latch().validate(at.version) {
             return None;
         }
@@ -176,18 +179,18 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Latches the search key's leaf, unless another writer has it.
     #[inline(always)]
     pub(crate) fn try_take(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Option<LatchedLeaf<'_, D>> {
-        self.try_take_reached(&self.inner.seek::<K>(root, search_key)?)
+        self.try_take_reached(root, &self.inner.seek::<K>(root, search_key)?)
     }
 
     /// Latches the leaf to which a descent has led, unless another writer has it. The leaf's range cannot change from
     /// then on.
     #[inline(always)]
-    pub(crate) fn try_take_reached<'a>(&'a self, at: &Reached<'a, D>) -> Option<LatchedLeaf<'a, D>> {
+    pub(crate) fn try_take_reached<'a>(&'a self, root: &TreeRoot, at: &Reached<'a, D>) -> Option<LatchedLeaf<'a, D>> {
         let leaf = self.leaf(at.leaf)?;
         leaf.prefetch_block();
         let descriptor = self.descriptors.get(at.leaf)?;
         let latch = at.latch(at.leaf, descriptor);
-        let version = latch.read()?;
+        let version = self.read_latch(root, at.leaf, latch)?;
         if !at.leaf_parent.latch().validate(at.version) {
             return None;
         }
@@ -221,7 +224,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                     latched.held.unlock_unchanged();
                     root.repin(guard)?;
                 }
-                None => back_off(&mut turn),
+                None => {
+                    root.check_sound()?;
+                    back_off(&mut turn);
+                }
             }
             latched = self.try_take(root, search_key);
         }
@@ -579,6 +585,12 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         crate::rebuild::rebuild(self, &Request { recovery_point, epoch, threads, logged }, ready)
     }
 
+    fn load(&self, index: &LeafIndex, looked_at: u32) -> Option<Rebuilt> {
+        self.load_index(index, looked_at)
+    }
+    fn leaf_index(&self, roots: &[&TreeRoot]) -> Result<Option<LeafIndex>> {
+        self.make_index(roots)
+    }
     fn audit(&self, root: &TreeRoot) -> Audit {
         crate::audit::audit(self, root)
     }

@@ -18,7 +18,7 @@ use crate::sync_wakers::SyncWakers;
 use crate::transaction::FallbackLock;
 use holm_medium::sync::{Mutex, MutexGuard};
 use holm_medium::vfs::How;
-use holm_medium::{Background, ReadOnlyLock};
+use holm_medium::{Background, LeafIndex, MediumError, ReadOnlyLock};
 use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
 use std::sync::Arc;
 
@@ -76,7 +76,15 @@ impl Engine {
     pub(crate) fn close(&self) -> Result<()> {
         self.sweeper.stop();
         self.note_time();
-        self.session.background().map_or(Ok(()), |mut background| background.close()).map_err(Error::from)
+        let make_index = || self.leaf_index();
+        self.session.background().map_or(Ok(()), |mut background| background.close(&make_index)).map_err(Error::from)
+    }
+
+    /// Makes the index of all trees, once no thread writes any more.
+    fn leaf_index(&self) -> Result<Option<LeafIndex>, MediumError> {
+        let trees = self.catalog.trees();
+        let roots: Vec<_> = trees.iter().chain([self.catalog.own()]).map(|tree| &tree.root).collect();
+        self.store.index.leaf_index(&roots)
     }
 
     /// Notes the latest time that anybody was given, so that the next open does not show expired keys again if the

@@ -204,6 +204,9 @@ impl Keys for Records {
     fn compare_long(long_separators: &LongSeparators, number: u32, search_key: SearchKey<'_>) -> Ordering {
         long_separators.compare(number, search_key.bytes)
     }
+    fn separator_bytes(separator: &Vec<u8>) -> Vec<u8> {
+        separator.clone()
+    }
     fn from_long(long: &[u8]) -> Vec<u8> {
         long.to_vec()
     }

@@ -44,22 +44,29 @@ impl KeyspaceTree {
         Ok(())
     }
 
-    /// Refuses a keyspace that was dropped. A writer checks after it has pinned its epoch. A drop sets the mark and
-    /// then waits for the epoch to end, so each writer that the drop does not wait for sees the mark. A reader checks
-    /// after it has copied its result: leaves of a dropped tree may belong to another keyspace by then.
+    /// Refuses a keyspace that was dropped, or that has a leaf which was found damaged. A writer checks after it has
+    /// pinned its epoch. A drop sets the mark and then waits for the epoch to end, so each writer that the drop does
+    /// not wait for sees the mark. A reader checks after it has copied its result: leaves of a dropped tree may belong
+    /// to another keyspace by then.
     #[inline]
     pub(crate) fn check_not_dropped(&self) -> Result<()> {
-        if self.root.is_dropped() { Err(self.dropped()) } else { Ok(()) }
+        if self.root.is_given_up() { Err(self.given_up()) } else { Ok(()) }
     }
 
     #[cold]
-    fn dropped(&self) -> Error {
-        Error::Dropped { keyspace: self.name.clone() }
+    fn given_up(&self) -> Error {
+        let dropped = || Error::Dropped { keyspace: self.name.clone() };
+        self.root.damage().map_or_else(dropped, |damage| damage.clone().into())
+    }
+
+    /// Refuses a keyspace that has a leaf which was found damaged.
+    pub(crate) fn check_sound(&self) -> Result<()> {
+        self.root.damage().map_or(Ok(()), |damage| Err(damage.clone().into()))
     }
 
     /// Refuses a keyspace whose leaves may belong to another one by now. For a reader that keeps it.
     pub(crate) fn check_not_freed(&self) -> Result<()> {
-        if self.root.is_freed() { Err(self.dropped()) } else { Ok(()) }
+        if self.root.is_freed() { Err(self.given_up()) } else { Ok(()) }
     }
 
     /// Keeps leaves and records, also if the keyspace is dropped, until as many calls of [`KeyspaceTree::let_go`]. The

@@ -37,6 +37,9 @@ pub struct Recovery {
     pub log_bytes: u64,
     /// What follows the last complete entry of the log.
     pub tail: LogTail,
+    /// Whether the open read the leaf index of a closed database in place of its leaves. Each leaf is then compared
+    /// with its checksum when it is first read.
+    pub from_index: bool,
     /// A description of each damage that costs no data. An open for writing has repaired the superblock.
     pub damaged: Vec<String>,
 }
@@ -152,13 +155,21 @@ impl From<holm_medium::Recovery> for Recovery {
             Found::Cut { why } => RecoveredFrom::Log { reason: why },
         };
         let holm_medium::Recovery { epoch, records, bytes, tail, damaged, .. } = recovery;
-        Recovery { source, epoch, log_entries: records, log_bytes: bytes, tail: tail.into(), damaged }
+        Recovery {
+            source,
+            epoch,
+            log_entries: records,
+            log_bytes: bytes,
+            tail: tail.into(),
+            from_index: false,
+            damaged,
+        }
     }
 }
 
 impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recovery { source, epoch, log_entries, log_bytes, tail, damaged } = self;
+        let Recovery { source, epoch, log_entries, log_bytes, tail, damaged, .. } = self;
         let read = format_args!("{log_entries} log entries with {log_bytes} bytes");
         match source {
             RecoveredFrom::Created => f.write_str("a new database")?,

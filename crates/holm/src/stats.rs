@@ -289,7 +289,7 @@ impl SpaceStats {
         let space = store.storage.space();
         let leaves = u64::from(space.block_frontier()).saturating_sub(1 + space.free_blocks());
         let leaf_bytes = leaves * space.block_bytes();
-        let (record_bytes, records) = (space.record_bytes(), space.record_space());
+        let (record_bytes, records) = (space.record_bytes(), space.record_use());
         SpaceStats {
             leaves,
             leaf_bytes,

@@ -76,6 +76,9 @@ impl Keys for Names {
     fn as_long(separator: &Vec<u8>, skip: usize) -> Option<&[u8]> {
         (separator.len() > skip + 8 || separator.last() == Some(&0)).then_some(separator)
     }
+    fn separator_bytes(separator: &Vec<u8>) -> Vec<u8> {
+        separator.clone()
+    }
     fn from_long(long: &[u8]) -> Vec<u8> {
         long.to_vec()
     }

@@ -4,7 +4,7 @@
 //! A put makes no system call. A failure in one of these threads poisons the clock, so that nothing is acknowledged
 //! afterwards. It also marks the superblock, so that the next open trusts nothing that was not logged.
 
-use super::close::close;
+use super::close::{MakeIndex, close};
 use super::counters::JournalCounters;
 use super::data_files::Journaled;
 use super::opened_state::OpenedState;
@@ -107,12 +107,14 @@ impl Background {
         }
     }
 
-    /// Ends the last epoch, brings everything into the data files, and writes the clean mark. Files keep their lock
-    /// and their length until this is dropped: readers may still use the image. A second call does nothing.
+    /// Ends the last epoch, brings everything into the data files, and writes the leaf index and the clean mark. Files
+    /// keep their lock and their length until this is dropped: readers may still use the image. A second call does
+    /// nothing.
     ///
     /// # Errors
-    /// The first failure of the session, or of closing itself; a second call returns the same error.
-    pub fn close(&mut self) -> Result<()> {
+    /// The first failure of the session, or of closing itself; a second call returns the same error. If the index
+    /// cannot be made because a leaf is damaged, everything is in the data files, and the next open finds the damage.
+    pub fn close(&mut self, make_index: MakeIndex<'_>) -> Result<()> {
         if self.process != std::process::id() {
             return Ok(());
         }
@@ -121,7 +123,9 @@ impl Background {
         if std::mem::replace(&mut self.closed, true) {
             return Ok(());
         }
-        close(&self.shared).inspect_err(|error| self.shared.fail(error))
+        let damaged = close(&self.shared, make_index).inspect_err(|error| self.shared.fail(error))?;
+        // Not a failure of this session. A mark of one would lead the next open to the log, past the damage.
+        damaged.map_or(Ok(()), Err)
     }
 
     /// Whether [`Background::close`] has been called, and nothing has failed.

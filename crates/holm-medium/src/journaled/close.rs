@@ -1,17 +1,27 @@
 //! Closing: brings everything into the data files and writes the clean mark.
 //!
-//! The steps are those of a checkpoint. Closing differs in three ways. It waits for no floor and for no space. It notes
-//! the length in use and the checksum of the leaves, which the next open compares. It leaves no record in either half.
+//! The steps are those of a checkpoint. Closing differs in four ways. It waits for no floor and for no space. It notes
+//! the length in use and the checksum of the leaves, which an open without an index compares. It writes the leaf index.
+//! It leaves no record in either half.
 
 use super::checkpoint::{CheckpointMark, apply_log, commit, finish, leave_half, release_half};
 use super::checksum::sum_leaves;
 use super::data_files::SMALL_EXTENT;
+use super::index_file;
 use super::state::Shared;
-use crate::error::Result;
-use crate::superblock::State;
+use crate::error::{MediumError, Result};
+use crate::leaf_index::LeafIndex;
+use crate::superblock::{State, Superblock};
 
-/// Empties the log and marks the database as clean. The threads that write have stopped.
-pub(super) fn close(shared: &Shared) -> Result<()> {
+/// Makes the leaf index of a database that no thread writes; `None` if it has none.
+///
+/// # Errors
+/// `Corrupt` for a leaf that was damaged before this session looked at it.
+pub type MakeIndex<'a> = &'a dyn Fn() -> Result<Option<LeafIndex>>;
+
+/// Empties the log and marks the database as clean. The threads that write have stopped. Returns the damage that making
+/// the index has found, if any: everything is in the data files nevertheless.
+pub(super) fn close(shared: &Shared, make_index: MakeIndex<'_>) -> Result<Option<MediumError>> {
     if shared.journal().log.is_other_needed() {
         // The last record may have switched to the other half. One checkpoint empties one half. Recovery would believe
         // a clean mark over the other half, and lose what that half holds. No floor keeps it from being released.
@@ -26,14 +36,25 @@ pub(super) fn close(shared: &Shared) -> Result<()> {
     apply_log(shared, medium)?;
     let lengths = in_use(shared, medium.lengths()?);
     medium.sync_data()?;
-    let leaves_sum = sum_leaves(&medium.dir, &medium.files, lengths[0])?;
+    let mut leaves_sum = sum_leaves(&medium.dir, &medium.files, lengths[0])?;
+    let index = make_index();
+    let damaged = index.as_ref().err().cloned();
+    match index {
+        Ok(Some(index)) => {
+            let superblock = shared.journal().superblock.clone();
+            index_file::write(medium, &index, &Superblock { epoch, lengths, leaves_sum, ..superblock });
+        }
+        Ok(None) => {}
+        // A sum that is right would vouch for the damage. With this one, the next open finds it.
+        Err(_) => leaves_sum = !leaves_sum,
+    }
     let mut journal = commit(shared, CheckpointMark { epoch, state: State::Clean, lengths, leaves_sum })?;
     // The data files are cut when the background threads are dropped: until then readers may load any byte of the
     // mapping.
     let initial = journal.log.initial();
     journal.log.trim(initial)?;
     finish(shared, journal);
-    Ok(())
+    Ok(damaged)
 }
 
 /// The lengths of the files as far as they are in use, in whole extents.

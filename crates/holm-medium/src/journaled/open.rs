@@ -11,6 +11,7 @@
 
 use super::checksum::sum_leaves;
 use super::data_files::{Journaled, area_path};
+use super::index_file;
 use super::map::map;
 use super::opened::{JournaledOptions, Opened};
 use super::recover::recover;
@@ -19,6 +20,7 @@ use crate::epoch::FIRST_EPOCH;
 use crate::error::{MediumError, Result};
 use crate::loc::Area;
 use crate::log::{Log, check_halves};
+use crate::space::BLOCK;
 use crate::superblock::{
     Geometry, ImageKind, State, Superblock, open_superblock, refuse_orphans, reserve, superblock_path,
 };
@@ -42,7 +44,10 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     geometry.expect(&superblock.geometry)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
     refuse_shortened(dir, &superblock, &files)?;
-    refuse_changed(dir, &superblock, &files)?;
+    let index = index_file::read(&*vfs, dir, &superblock, first_block(geometry));
+    if index.is_none() {
+        refuse_changed(dir, &superblock, &files)?;
+    }
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
     prepare(dir, &superblock, &files, kind)?;
     let identities = [identity(dir, &files, Area::Leaves)?, identity(dir, &files, Area::Records)?];
@@ -51,7 +56,13 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let mut opened = recover(medium, superblock, superblock_file, reason, options)?;
     opened.recovery.damaged.extend(damaged);
+    opened.index = index;
     Ok(opened)
+}
+
+/// The first block after the header.
+fn first_block(geometry: &Geometry) -> u32 {
+    (BLOCK as u32).div_ceil(geometry.leaf_block.max(1))
 }
 
 /// The files that the creation of a database leaves, complete or interrupted.
@@ -108,7 +119,16 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let next = log.position();
     let recovery = Recovery::of(Found::New, FIRST_EPOCH);
-    Ok(Some(Opened { medium, recovery, superblock, superblock_file, log: options.log, next, logged: None }))
+    Ok(Some(Opened {
+        medium,
+        recovery,
+        superblock,
+        superblock_file,
+        log: options.log,
+        next,
+        logged: None,
+        index: None,
+    }))
 }
 
 /// Opens a cleanly closed database to read only. Any number of readers may have it open, without a writer.
@@ -139,7 +159,7 @@ pub fn open_read_only(
     let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared, options.reserve)?;
     let next = superblock.log_start.position();
     let recovery = Recovery { damaged, ..Recovery::of(Found::Clean, superblock.epoch) };
-    Ok(Opened { medium, recovery, superblock, superblock_file, log: options.log, next, logged: None })
+    Ok(Opened { medium, recovery, superblock, superblock_file, log: options.log, next, logged: None, index: None })
 }
 
 fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn VfsFile>> {
@@ -172,7 +192,7 @@ fn refuse_shortened(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFil
 
 /// Leaves have no checksum of their own; a closed database has one over all of them. O(bytes of leaves), which are
 /// read anyway.
-fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
+pub(super) fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
     if superblock.state != State::Clean {
         return Ok(());
     }

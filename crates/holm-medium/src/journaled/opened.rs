@@ -7,6 +7,7 @@ use super::logged::Logged;
 use super::recovery::{Found, Recovery};
 use super::reserve::Reserve;
 use crate::epoch::Epoch;
+use crate::leaf_index::LeafIndex;
 use crate::log::{LogOptions, Position};
 use crate::superblock::Superblock;
 use crate::vfs::VfsFile;
@@ -46,6 +47,9 @@ pub struct Opened {
     /// What was logged since the last checkpoint, if the tail was kept. Records must agree with it, since they carry
     /// no epoch of their own.
     pub logged: Option<Logged>,
+    /// The leaf index of a clean database, if a valid one is there. Then nothing has compared the leaves with their
+    /// checksum yet.
+    pub index: Option<LeafIndex>,
 }
 
 impl Opened {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::data_files::Journaled;
+use super::open::refuse_changed;
 use super::opened::Opened;
 use super::recovery::{Found, Tail};
 use super::state::Journal;
@@ -36,6 +37,15 @@ impl OpenedState {
             self.begin_session(medium, epoch, start)?;
         }
         Ok(())
+    }
+
+    /// Compares the leaves of a clean database with their checksum, as opening does unless it has a leaf index. For an
+    /// index that turned out to be of no use, before anything is stored. O(bytes of leaves).
+    ///
+    /// # Errors
+    /// `Corrupt`; `Io`.
+    pub fn verify_leaves(&self, medium: &Journaled) -> Result<()> {
+        refuse_changed(&medium.dir, &self.superblock, &medium.files)
     }
 
     /// Begins the session, unless [`OpenedState::clear_clean_mark`] has already done so. First makes all that was found

@@ -39,7 +39,16 @@ pub(super) fn recover(
     let (next, epoch) = (superblock.log_start.position(), superblock.epoch);
     if superblock.state == State::Clean {
         let recovery = Recovery::of(Found::Clean, epoch);
-        return Ok(Opened { medium, recovery, superblock, superblock_file, log: options.log, next, logged: None });
+        return Ok(Opened {
+            medium,
+            recovery,
+            superblock,
+            superblock_file,
+            log: options.log,
+            next,
+            logged: None,
+            index: None,
+        });
     }
     let kept = match doubt {
         Some(why) => {
@@ -68,7 +77,16 @@ pub(super) fn recover(
         tail: Tail::of(&replayed),
         ..Recovery::of(found, replayed.last_epoch.unwrap_or(epoch))
     };
-    Ok(Opened { medium, recovery, superblock, superblock_file, log: options.log, next: replayed.next, logged })
+    Ok(Opened {
+        medium,
+        recovery,
+        superblock,
+        superblock_file,
+        log: options.log,
+        next: replayed.next,
+        logged,
+        index: None,
+    })
 }
 
 /// Makes what is logged durable in the data files as the page cache has it, and compares the two.

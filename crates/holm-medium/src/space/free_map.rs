@@ -127,6 +127,33 @@ impl FreeMap {
         self.regions[index] = None;
     }
 
+    /// Passes on each free run: its first word, and its length. O(regions in which anything was ever freed).
+    pub(super) fn each_run(&self, each: &mut dyn FnMut(u64, u64)) {
+        let (mut start, mut end) = (0, 0);
+        for (index, region) in self.regions.iter().enumerate() {
+            let words = region.iter().flat_map(|region| region.lines.as_flattened().iter().enumerate());
+            for (word, &bits) in words.filter(|(_, bits)| **bits != 0) {
+                let base = index as u64 * REGION + word as u64 * 64;
+                let mut at = 0;
+                while at < 64 && bits >> at != 0 {
+                    at += (bits >> at).trailing_zeros();
+                    let ones = (!(bits >> at)).trailing_zeros().min(64 - at);
+                    if base + u64::from(at) != end {
+                        if start < end {
+                            each(start, end - start);
+                        }
+                        start = base + u64::from(at);
+                    }
+                    at += ones;
+                    end = base + u64::from(at);
+                }
+            }
+        }
+        if start < end {
+            each(start, end - start);
+        }
+    }
+
     /// The bits of the 64 words from `index * 64` on.
     fn bits(&self, index: u64) -> u64 {
         let region = self.regions.get((index * 64 / REGION) as usize).and_then(Option::as_ref);
@@ -291,6 +318,9 @@ mod tests {
             }
         }
         assert_eq!(map.find(STRETCH + 1), None);
+        let mut runs = Vec::new();
+        map.each_run(&mut |word, words| runs.push((word, words)));
+        assert_eq!(runs, model.0.into_iter().collect::<Vec<_>>());
     }
 
     #[test]

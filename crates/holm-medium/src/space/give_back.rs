@@ -19,7 +19,7 @@ const MOST_KEPT: u64 = 256 << 20;
 
 /// How record space is used, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RecordSpace {
+pub struct RecordUse {
     /// From the beginning of the area to the first byte never used.
     pub used: u64,
     /// Free, and taken before the area grows.
@@ -33,13 +33,13 @@ pub struct RecordSpace {
 
 impl Space {
     /// How record space is used. O(area / 2 MiB).
-    pub fn record_space(&self) -> RecordSpace {
+    pub fn record_use(&self) -> RecordUse {
         let heap = lock(&self.heap);
         let regions = heap.regions();
         let free: u64 = regions.iter().flatten().sum();
         let whole = regions.iter().filter(|free| **free == Some(REGION_BYTES)).count() as u64 * REGION_BYTES;
         let free = free + heap.free_in_first_region();
-        RecordSpace { used: heap.frontier, free, fragmented: free - whole, released: heap.released_bytes() }
+        RecordUse { used: heap.frontier, free, fragmented: free - whole, released: heap.released_bytes() }
     }
 
     /// Gives regions that are free as a whole back to the file system, the last ones first, until `keep` bytes of them

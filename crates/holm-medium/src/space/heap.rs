@@ -194,6 +194,13 @@ impl Heap {
         self.released.len() * REGION_BYTES
     }
 
+    /// The free runs below the frontier in ascending order: offset and bytes.
+    pub(super) fn free_runs(&self) -> Vec<(u64, u64)> {
+        let mut runs = Vec::new();
+        self.free.each_run(&mut |word, words| runs.push((word * 8, words * 8)));
+        runs
+    }
+
     /// Takes `bytes` bytes at the frontier.
     pub(super) fn extend<M: Medium>(&mut self, medium: &M, bytes: u64) -> Result<u64> {
         debug_assert!(bytes > 0 && bytes.is_multiple_of(8), "the frontier moves by {bytes} bytes, not by words");

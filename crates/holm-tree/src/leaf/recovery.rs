@@ -92,6 +92,8 @@ pub(crate) fn damaged_in(
 pub trait Recovery<L: Leaf>: 'static {
     /// What a split latches besides its own leaf.
     type Previous: Previous;
+    /// Whether the leaves of a closed database need no recovery: a leaf index can take the place of reading them.
+    const INDEXED: bool = false;
 
     /// Returns the steps of recovery for a tree set of this leaf.
     #[doc(hidden)]
@@ -196,6 +198,7 @@ impl<L: Scrubbed> Recovery<L> for ByBlock {
 
 impl<L: Leaf<Durability = PerEpoch>> Recovery<L> for ByVersions {
     type Previous = Unlatched;
+    const INDEXED: bool = true;
 
     fn plan<'a, M: Medium, D: Design<Leaf = L>, K: Keys>(
         tree_set: &'a TreeSet<M, D, K>,

@@ -53,7 +53,7 @@ pub(super) fn overlapping<K: Keys>(found: &[FoundLeaf<K>]) -> Vec<usize> {
 }
 
 /// Returns one more than the last block in use, and the free blocks below it, the last one first.
-pub(super) fn free(first: u32, in_use: &[u32]) -> (u32, Vec<u32>) {
+pub(crate) fn free(first: u32, in_use: &[u32]) -> (u32, Vec<u32>) {
     let frontier = in_use.iter().max().map_or(first, |last| last + 1);
     let mut used = vec![false; frontier as usize];
     in_use.iter().for_each(|number| used[*number as usize] = true);

@@ -14,8 +14,8 @@ use crate::mark::MARK;
 use crate::operation::Operation;
 use crate::options::Builder;
 use crate::record_buffer::write_record;
-use holm_medium::CREATED_FILES;
 use holm_medium::vfs::{How, Vfs};
+use holm_medium::{CREATED_FILES, INDEX_FILE};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -133,7 +133,10 @@ fn leftovers(vfs: &dyn Vfs, folder: &Path) -> Result<Option<Vec<String>>> {
         return Ok(None);
     }
     let names = vfs.list(folder).map_err(failed("reading", folder))?;
-    match names.iter().find(|name| !CREATED_FILES.contains(&&***name)) {
+    // Closing writes an index, beside a superblock only.
+    let closed = names.iter().any(|name| name == "superblock");
+    let is_own = |name: &str| CREATED_FILES.contains(&name) || closed && name == INDEX_FILE;
+    match names.iter().find(|name| !is_own(name)) {
         Some(foreign) => {
             let (path, found) = (folder.into(), format!("a file {foreign:?}"));
             Err(Error::Foreign { path, found, expected: "what an interrupted restoration leaves".into() })

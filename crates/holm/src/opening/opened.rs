@@ -3,10 +3,11 @@
 use super::kinds::Files;
 use super::rebuilt::Rebuilt;
 use super::request::{Request, geometry_of, options_of};
+use crate::catalog::CATALOG;
 use crate::error::{Error, Result};
 use crate::keys::Records;
 use crate::store::{Damage, WritableStore};
-use holm_medium::{Area, Found, Image, Journaled, Logged, MediumError, OpenedState, Recovery, Storage};
+use holm_medium::{Area, Found, Image, Journaled, LeafIndex, Logged, MediumError, OpenedState, Recovery, Storage};
 use holm_tree::Entry;
 use holm_tree::leaf::RecoveryPoint;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub(super) struct Opened<'a, 'b> {
     recovery_point: RecoveryPoint,
     /// As large as the log.
     logged: Option<Logged>,
+    /// Of a clean database.
+    index: Option<LeafIndex>,
 }
 
 /// Bytes that are looked at together for the end of what was written.
@@ -57,7 +60,7 @@ impl<'a, 'b> Opened<'a, 'b> {
         design: &Entry<Journaled, Records>,
         mut opened: holm_medium::Opened,
     ) -> Result<Self> {
-        let (recovery, logged) = (opened.recovery.clone(), opened.logged.take());
+        let (recovery, logged, index) = (opened.recovery.clone(), opened.logged.take(), opened.index.take());
         let recovery_point = if opened.is_cut() { RecoveryPoint::At(recovery.epoch) } else { RecoveryPoint::Visible };
         let uuid = opened.superblock().uuid;
         let (medium, state) = opened.into_parts();
@@ -65,7 +68,7 @@ impl<'a, 'b> Opened<'a, 'b> {
         let storage = writer.storage().clone();
         let store = WritableStore::new(writer, design, request.path, Damage::Refused);
         let store = store.with_files(uuid, &request.builder.vfs);
-        Ok(Opened { request, store, storage, state, recovery, recovery_point, logged })
+        Ok(Opened { request, store, storage, state, recovery, recovery_point, logged, index })
     }
 
     /// States why history was cut, after an open that has found lost writes.
@@ -82,14 +85,24 @@ impl<'a, 'b> Opened<'a, 'b> {
     /// In the outer result: the files are damaged, or the operating system refuses a call. In the inner one: writes
     /// are lost, and the superblock is marked.
     pub(super) fn rebuild(self) -> Result<std::result::Result<Rebuilt<'b>, LostWrites>> {
-        let Opened { request, store, storage, mut state, mut recovery, recovery_point, logged } = self;
+        let Opened { request, store, storage, mut state, mut recovery, recovery_point, logged, index } = self;
         let (kept, active) = (recovery.found == Found::Kept, recovery.epoch + 1);
         if kept {
             withhold_all(&storage);
         }
+        let loaded = index.as_ref().and_then(|index| store.index.load(index, CATALOG));
+        if index.is_some() && loaded.is_none() {
+            // The file is valid, but the catalog's leaves are not what it says: nothing has verified the leaves yet.
+            state.verify_leaves(&storage.medium).map_err(|error| request.explain(error))?;
+        }
         let mut ready = || state.clear_clean_mark(&storage.medium);
         let threads = request.builder.threads;
-        let rebuilt = match store.index.rebuild_when(recovery_point, active, threads, logged.as_ref(), &mut ready) {
+        let from_index = loaded.is_some();
+        let rebuilt = match loaded {
+            Some(loaded) => ready().map(|()| loaded),
+            None => store.index.rebuild_when(recovery_point, active, threads, logged.as_ref(), &mut ready),
+        };
+        let rebuilt = match rebuilt {
             Err(found @ MediumError::Corrupt { .. }) if kept => {
                 // The death of a process alone cannot leave this state: the page cache has lost writes.
                 log::warn!("holm: {}: the tail is not kept: {found}", request.path.display());
@@ -112,7 +125,7 @@ impl<'a, 'b> Opened<'a, 'b> {
             // Leaves may carry epochs beyond the last log entry. No crash lost these epochs: only the process died.
             latest: rebuilt.latest.max(recovery.epoch),
             recovery_point,
-            recovery: recovery.into(),
+            recovery: crate::Recovery { from_index, ..recovery.into() },
         }))
     }
 }

@@ -128,6 +128,7 @@ impl Reads {
     /// Refuses what was read of a keyspace that was dropped since: what is read from now on is of a time without it.
     /// Versions of leaves do not tell, because a backup that reads the keyspace keeps its leaves as they were.
     pub(super) fn check_not_dropped(&self) -> Result<()> {
+        self.trees.iter().try_for_each(|tree| tree.check_sound())?;
         if self.trees.iter().any(|tree| tree.root.is_dropped()) { Err(Error::Conflict) } else { Ok(()) }
     }
 

@@ -1,0 +1,133 @@
+//! A leaf index from its bytes. Every number is checked; nothing that the bytes say decides how much memory is taken.
+
+use super::{BOUND, HEADER, IndexedLeaf, IndexedTree, LeafIndex, MAGIC, RecordSpace, SUMMED, TREE, VERSION, binding};
+use crate::loc::LINE;
+use crate::superblock::Superblock;
+
+/// The least bytes of a leaf.
+const LEAST_LEAF: usize = 7;
+
+/// Bytes that are still to be read.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn word(&mut self) -> Option<u64> {
+        self.take(8).map(|bytes| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
+    }
+
+    fn half(&mut self) -> Option<u32> {
+        self.take(4).map(|bytes| bytes.iter().rev().fold(0, |half, byte| half << 8 | u32::from(*byte)))
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for (index, byte) in self.0.iter().take(10).enumerate() {
+            if index == 9 && *byte > 1 {
+                return None;
+            }
+            value |= u64::from(byte & 0x7f) << (7 * index);
+            if byte & 0x80 == 0 {
+                self.0 = &self.0[index + 1..];
+                return Some(value);
+            }
+        }
+        None
+    }
+}
+
+impl LeafIndex {
+    /// Returns the index in a file's bytes, if it is that of the clean database with this superblock. Otherwise states
+    /// why it does not count. `first` is the number of the first leaf block. O(leaves).
+    ///
+    /// # Errors
+    /// A description of what was found.
+    pub fn decode(bytes: &[u8], clean: &Superblock, first: u32) -> Result<LeafIndex, &'static str> {
+        if bytes.len() < HEADER || bytes[..8] != MAGIC {
+            return Err("it is too short, or no index");
+        }
+        if bytes[8..12] != VERSION.to_le_bytes() {
+            return Err("it has another format");
+        }
+        if bytes[SUMMED..BOUND] != binding(clean) {
+            return Err("it belongs to another session, or to another database");
+        }
+        if bytes[12..SUMMED] != crc32c::crc32c(&bytes[SUMMED..]).to_le_bytes() {
+            return Err("its checksum is wrong");
+        }
+        let block = u64::from(clean.geometry.leaf_block).max(1);
+        let blocks = u32::try_from(clean.lengths[0] / block).unwrap_or(u32::MAX);
+        contents(Bytes(&bytes[BOUND..]), first..blocks, clean.lengths[1]).ok_or("its contents contradict themselves")
+    }
+}
+
+fn contents(mut bytes: Bytes<'_>, blocks: std::ops::Range<u32>, most: u64) -> Option<LeafIndex> {
+    let (frontier, live) = (bytes.word()?, bytes.word()?);
+    let (trees, leaves, runs) = (bytes.half()?, bytes.half()?, bytes.word()?);
+    if frontier > most || !frontier.is_multiple_of(8) || live > frontier {
+        return None;
+    }
+    let mut used = vec![0u64; blocks.end as usize / 64 + 1];
+    let mut index = LeafIndex::default();
+    for _ in 0..trees {
+        let tree = tree(&mut bytes, &mut |number| {
+            let bit = 1 << (number % 64);
+            let place = used.get_mut(number as usize / 64).filter(|_| blocks.contains(&number))?;
+            (*place & bit == 0).then(|| *place |= bit)
+        })?;
+        if index.trees.last().is_some_and(|last| last.keyspace >= tree.keyspace) {
+            return None;
+        }
+        index.trees.push(tree);
+    }
+    let mut free = Vec::with_capacity((runs as usize).min(bytes.0.len()));
+    let mut end = 0u64;
+    for _ in 0..runs {
+        let offset = end.checked_add(bytes.varint()?.checked_mul(8)?)?;
+        let length = bytes.varint()?.checked_mul(8)?;
+        end = offset.checked_add(length).filter(|end| offset >= LINE && *end <= frontier && length > 0)?;
+        free.push((offset, length));
+    }
+    index.records = RecordSpace { frontier, live, free };
+    (bytes.0.is_empty() && index.trees.iter().map(IndexedTree::len).sum::<usize>() == leaves as usize).then_some(index)
+}
+
+fn tree(bytes: &mut Bytes<'_>, claim: &mut dyn FnMut(u32) -> Option<()>) -> Option<IndexedTree> {
+    let mut head = Bytes(bytes.take(TREE)?);
+    let (keyspace, leaves, pairs) = (head.half()?, head.half()? as usize, head.word()?);
+    // A tree has a leaf.
+    if leaves == 0 || leaves > bytes.0.len() / LEAST_LEAF {
+        return None;
+    }
+    let mut tree = IndexedTree { keyspace, pairs, leaves: Vec::with_capacity(leaves), separators: Vec::new() };
+    let (mut start, mut last) = (0, 0i64);
+    for index in 0..leaves {
+        let (shared, rest) = (bytes.varint()? as usize, bytes.varint()? as usize);
+        let (end, rest) = (tree.separators.len(), bytes.take(rest)?);
+        if shared > end - start || index == 0 && !rest.is_empty() {
+            return None;
+        }
+        // The byte after the shared ones decides. Each separator is above the one before.
+        let rises = match tree.separators.get(start + shared..end).and_then(<[u8]>::first) {
+            Some(before) => rest.first().is_some_and(|byte| byte > before),
+            None => index == 0 || !rest.is_empty(),
+        };
+        if !rises {
+            return None;
+        }
+        tree.separators.extend_from_within(start..start + shared);
+        tree.separators.extend_from_slice(rest);
+        start = end;
+        let zigzag = bytes.varint()?;
+        last = last.checked_add((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))?;
+        let number = u32::try_from(last).ok()?;
+        claim(number)?;
+        tree.leaves.push(IndexedLeaf { number, sum: bytes.half()?, end: tree.separators.len() });
+    }
+    Some(tree)
+}
