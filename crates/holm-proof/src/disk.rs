@@ -199,14 +199,14 @@ impl SimDisk {
 impl State {
     /// A call that concerns names and lengths.
     fn meta(&mut self) -> io::Result<()> {
-        self.plain(Kind::Meta)
+        self.plain(Kind::Meta).map(drop)
     }
 
-    /// A call that either succeeds or fails.
-    fn plain(&mut self, kind: Kind) -> io::Result<()> {
+    /// A call that either succeeds or fails. Returns the fault of one that succeeds.
+    fn plain(&mut self, kind: Kind) -> io::Result<Option<Fault>> {
         match self.faults.meet(kind)? {
             Some(fault @ (Fault::Eio | Fault::NoSpace | Fault::PowerCut)) => Err(fault.error().unwrap_or_else(gone)),
-            _ => Ok(()),
+            fault => Ok(fault),
         }
     }
 
@@ -313,7 +313,7 @@ impl Vfs for SimDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.state();
-        let done = state.plain(Kind::Sync);
+        let done = state.plain(Kind::Sync).map(drop);
         match &done {
             Ok(()) => state.names.sync(dir),
             Err(_) if !state.faults.off => state.names.fail_sync(dir),
@@ -375,14 +375,14 @@ impl SimFile {
         let off = state.faults.off;
         let content = self.content(&mut state)?;
         match &done {
-            Ok(()) => content.end_sync(sync),
+            Ok(fault) => content.end_sync(sync, *fault),
             Err(_) if !off => content.fail_sync(),
             Err(_) => {}
         }
         if done.is_ok() && content.report() {
             return Err(io::Error::other("EIO of an earlier write-back"));
         }
-        done
+        done.map(drop)
     }
 }
 
@@ -436,7 +436,7 @@ impl VfsFile for SimFile {
                 content.write(astray, buf);
                 content.sync_range(astray, astray + len);
             }
-            Some(Fault::Short(_)) | None => {
+            Some(Fault::Short(_) | Fault::Grown(_)) | None => {
                 if let Some(Fault::Short(most)) = fault {
                     len = self.shorten(len, most);
                 }

@@ -4,6 +4,7 @@
 //! touches. Until a sync, a loss of power may leave any of the versions, or what was durable before, for each sector
 //! separately. The same is true of the length, so there may be length without data and data without length.
 
+use super::faults::Fault;
 use holm_medium::vfs::FORMAT_PAGE as PAGE;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -152,8 +153,11 @@ impl Content {
         self.settle(std::mem::replace(&mut sync.sectors, rest));
     }
 
-    /// Makes the rest of a sync durable.
-    pub(super) fn end_sync(&mut self, sync: Sync) {
+    /// Makes the rest of a sync durable. The file may have grown meanwhile.
+    pub(super) fn end_sync(&mut self, sync: Sync, fault: Option<Fault>) {
+        if let Some(Fault::Grown(bytes)) = fault {
+            self.extend_to(self.current.len() + bytes);
+        }
         self.settle(sync.sectors);
         let versions = self.lengths.versions.len();
         if let Some(len) = sync.lengths.checked_sub(1).and_then(|last| self.lengths.versions.get(last)).copied() {

@@ -39,6 +39,9 @@ pub enum Fault {
     Lost,
     /// A write lands this many sectors away, durably, instead of at its place.
     Misdirected(i64),
+    /// A file is synced, and then another thread makes it this many bytes longer, before the call returns. The new
+    /// length is not durable. For syncs.
+    Grown(usize),
     /// The power goes off in this call: a write is undecided sector by sector, any other call does not happen. All
     /// further calls fail until the disk is opened through one of its crashes.
     PowerCut,
@@ -57,7 +60,7 @@ impl Fault {
             Fault::Interrupted => Some(io::ErrorKind::Interrupted.into()),
             Fault::WouldBlock => Some(io::ErrorKind::WouldBlock.into()),
             Fault::PowerCut | Fault::TornAt(_) => Some(io::Error::other("the power went in this call")),
-            Fault::Short(_) | Fault::Lost | Fault::Misdirected(_) | Fault::Panic => None,
+            Fault::Short(_) | Fault::Lost | Fault::Misdirected(_) | Fault::Grown(_) | Fault::Panic => None,
         }
     }
 }
