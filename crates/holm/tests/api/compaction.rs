@@ -115,7 +115,7 @@ fn emptied_large_pages_go_back_by_themselves() {
     while db.stats().space.released_bytes < 30 * MIB {
         assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", db.stats().space);
         space.insert("busy", vec![7; 50_000]).expect("room");
-        thread::sleep(Duration::from_millis(5));
+        db.sync().expect("a disk");
     }
     let (on_disk, len) = records_file(folder.path());
     assert!(on_disk + 30 * MIB <= len, "{on_disk} of {len}");
