@@ -80,6 +80,8 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     let stranger = if is_new {
         None
     } else {
+        // A database whose superblock is lost is no foreign folder, although it has an index.
+        refuse_orphans(&*vfs, dir)?;
         vfs.list(dir).map_err(making)?.into_iter().find(|name| !CREATED_FILES.contains(&&**name))
     };
     if let Some(found) = stranger {
