@@ -414,7 +414,7 @@ pub trait Index<K: Keys>: Send + Sync {
     fn leaf_index(&self, roots: &[&TreeRoot]) -> Result<Option<LeafIndex>>;
     /// Checks every invariant of a tree. No thread may write to it meanwhile.
     fn audit(&self, root: &TreeRoot) -> Audit;
-    /// Checks the leaf whose range holds a key, and takes that key for the lower end of the range. Threads may write
-    /// meanwhile; then faults count only if the leaf's version is valid afterwards.
+    /// Checks the leaf whose range holds a key. Threads may write meanwhile; then faults count only if the leaf's
+    /// version is valid afterwards.
     fn audit_leaf(&self, root: &TreeRoot, low: &K::Separator) -> LeafAudit<K::Separator>;
 }

@@ -2,7 +2,7 @@
 
 use crate::lives::{End, Life, builder, contents, file};
 use crate::strikes::Strike;
-use holm::{Database, ScrubReport};
+use holm::{Database, ScrubCursor, ScrubReport};
 use holm_proof::disk::SimDisk;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -94,4 +94,17 @@ fn a_scrub_beside_writers_finds_nothing() {
         }
         stop.store(true, Ordering::Relaxed);
     });
+}
+
+/// A leaf can be merged with the one before it while a scrub stands between them. The keys before the scrub's place
+/// then lie in the leaf, and were taken for keys of another leaf.
+#[test]
+fn a_scrub_may_stand_within_a_leaf() {
+    let disk = SimDisk::new();
+    let db = builder(&disk, "buffered").open("/d").expect("a sound disk");
+    let space = db.keyspace("north").expect("a sound disk");
+    (0..20_u32).for_each(|key| space.insert(key.to_be_bytes(), "value").expect("room"));
+    let cursor = ScrubCursor { keyspace: "north".into(), key: 10_u32.to_be_bytes().into() };
+    let report = db.scrub().resume(cursor).run(|_| ControlFlow::Continue(())).expect("no error is known");
+    assert_eq!((report.damages, report.records), (vec![], 20));
 }
