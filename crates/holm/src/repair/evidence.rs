@@ -124,6 +124,13 @@ impl Evidence {
         self.belief == Belief::InTheLater && is_later
     }
 
+    /// Returns the source that is read first for the records of a leaf of this epoch that is not in the log. If it has
+    /// changed since the last checkpoint, then behind the log's end: what the log has in their places is older.
+    pub(super) fn source_of_unlogged(&self, epoch: Epoch) -> Source {
+        let is_later = self.superblock.as_ref().is_some_and(|superblock| epoch > superblock.epoch);
+        if self.belief == Belief::InTheLater && is_later { Source::File } else { self.first_source() }
+    }
+
     /// Returns the source that is read first where no state of a leaf decides.
     pub(super) fn first_source(&self) -> Source {
         match self.belief {

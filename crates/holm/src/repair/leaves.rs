@@ -130,7 +130,7 @@ impl<'a> Leaves<'a> {
         let file = self.decode(in_file, until);
         if !self.evidence.is_logged(Area::Leaves, offset, self.block_bytes) {
             return Ok(TwoStates {
-                source: self.evidence.first_source(),
+                source: self.evidence.source_of_unlogged(file.epoch),
                 believed: file,
                 other: CopiedBlock::default(),
             });
