@@ -239,8 +239,8 @@ impl Database {
     ///     reefs.remove(reef.to_be_bytes())?;
     /// }
     /// let report = db.compact().run(|_| ControlFlow::Continue(()))?;
-    /// assert!(report.bytes_released > 2 << 20 && report.bytes_moved < 1 << 20);
-    /// assert_eq!(reefs.len(), 6_000);
+    /// assert!(report.bytes_released >= 2 << 20, "{report:?}");
+    /// assert_eq!(reefs.len()?, 6_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compact(&self) -> Compact {
