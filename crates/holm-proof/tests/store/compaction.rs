@@ -35,7 +35,7 @@ fn sparse(mode: Mode) -> (SimDisk, Contents) {
 /// Compacts, and uses again what that has given back.
 fn compact_and_fill(session: &mut Session) -> Result<(), holm::Error> {
     session.db.compact().run(|_| ControlFlow::Continue(()))?;
-    (100..125).for_each(|key| session.step(put(key, 100_000)));
+    (100..165).for_each(|key| session.step(put(key, 100_000)));
     session.sync();
     session.failed.take().map_or(Ok(()), Err)
 }
