@@ -73,16 +73,6 @@ pub struct CompactReport {
     pub bytes_released: u64,
 }
 
-/// What became of a record.
-enum Moved {
-    /// It lies elsewhere now, in as many words.
-    Done(u32),
-    /// It has a good place, is gone, or its leaf keeps changing.
-    Unneeded,
-    /// No free run before the limit is long enough.
-    NoRoom,
-}
-
 impl Compact {
     /// Sets how many bytes are moved in a second, on average over the run. Default, and with 0: no limit.
     pub fn rate(mut self, bytes_per_second: u64) -> Self {
@@ -161,7 +151,7 @@ impl Compact {
         self.report.records_read += cursor.pairs.len() as u64;
         let next = cursor.edge.take();
         for key in keys {
-            if let Moved::Done(words) = self.move_record(tree, &key, limit)? {
+            if let Some(words) = self.move_record(tree, &key, limit)? {
                 self.report.records_moved += 1;
                 self.report.bytes_moved += u64::from(words) * 8;
             }
@@ -169,17 +159,19 @@ impl Compact {
         Ok(next)
     }
 
-    /// Moves a record before the limit, if it lies behind it. Waits for no durability: no caller can observe the move.
-    fn move_record(&mut self, tree: &KeyspaceTree, key: &[u8], limit: u64) -> Result<Moved> {
+    /// Moves a record before the limit, and returns its words. Does nothing where the record does not lie behind the
+    /// limit or is gone, where its leaf keeps changing, and where no free run before the limit is long enough. Waits
+    /// for no durability: no caller can observe the move.
+    fn move_record(&mut self, tree: &KeyspaceTree, key: &[u8], limit: u64) -> Result<Option<u32>> {
         let (store, key) = (&self.engine.store, SearchKey::new(key));
         for _ in 0..MOST_ATTEMPTS {
             let lookup = store.index.get(&tree.root, key);
             let Some((payload, (offset, words))) = lookup.payload.map(|payload| (payload, record::extent(payload)))
             else {
-                return Ok(Moved::Unneeded);
+                return Ok(None);
             };
             if offset < limit {
-                return Ok(Moved::Unneeded);
+                return Ok(None);
             }
             let copy = || {
                 self.words.clear();
@@ -189,19 +181,19 @@ impl Compact {
             };
             match store.copied(tree, Some(lookup.leaf_version), copy)? {
                 None => continue,
-                Some(None) => return Ok(Moved::Unneeded),
+                Some(None) => return Ok(None),
                 Some(Some(())) => {}
             }
             let mut operation = Operation::begin_with_bytes(store, u64::from(words) * 8)?;
             tree.check_not_dropped()?;
-            let Some(moved) = operation.write_words_below(&self.words, limit) else { return Ok(Moved::NoRoom) };
+            let Some(moved) = operation.write_words_below(&self.words, limit) else { return Ok(None) };
             let seen = Seen { leaf: lookup.leaf_version, others: &[], holds: None };
             if operation.put_seen(tree, key, moved, seen)? {
                 operation.finish_later();
-                return Ok(Moved::Done(words));
+                return Ok(Some(words));
             }
         }
-        Ok(Moved::Unneeded)
+        Ok(None)
     }
 
     /// Makes everything durable, lets the grace period of all that was retired pass, and returns it to the heap.

@@ -12,7 +12,7 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::pace::pause_after;
 use crate::read_only::ReadOnlyDatabase;
 use crate::record;
-use crate::stats::SpaceStats;
+use crate::stats;
 use holm_medium::sync::{Instant, sleep};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -186,8 +186,7 @@ impl Scrub {
         let begun = Instant::now();
         while let Some(cursor) = self.report.cursor.take() {
             self.report.cursor = self.step(cursor)?;
-            let space = SpaceStats::of(self.database.view().store);
-            let total_bytes = space.leaf_bytes + space.record_bytes;
+            let total_bytes = stats::bytes_in_use(self.database.view().store);
             if watch(ScrubProgress { report: &self.report, total_bytes }).is_break() {
                 break;
             }

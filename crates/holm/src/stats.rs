@@ -5,6 +5,7 @@ use crate::feed::FeedStats;
 use crate::recovery::Recovery;
 use crate::store::Store;
 use crate::sweep::SweepCounters;
+use holm_medium::Space;
 use holm_medium::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Statistics of an open database: [`Database::stats`](crate::Database::stats).
@@ -284,15 +285,24 @@ impl Stats {
     }
 }
 
+/// Bytes of leaf blocks and of records in use. O(1): it looks at no free space.
+pub(crate) fn bytes_in_use(store: &Store) -> u64 {
+    let space = store.storage.space();
+    leaves_in_use(space) * space.block_bytes() + space.record_bytes()
+}
+
+fn leaves_in_use(space: &Space) -> u64 {
+    u64::from(space.block_frontier()).saturating_sub(1 + space.free_blocks())
+}
+
 impl SpaceStats {
-    pub(crate) fn of(store: &Store) -> Self {
+    fn of(store: &Store) -> Self {
         let space = store.storage.space();
-        let leaves = u64::from(space.block_frontier()).saturating_sub(1 + space.free_blocks());
-        let leaf_bytes = leaves * space.block_bytes();
+        let leaves = leaves_in_use(space);
         let (record_bytes, records) = (space.record_bytes(), space.record_use());
         SpaceStats {
             leaves,
-            leaf_bytes,
+            leaf_bytes: leaves * space.block_bytes(),
             record_bytes,
             free_bytes: records.free,
             fragmented_bytes: records.fragmented,

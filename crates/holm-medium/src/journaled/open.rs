@@ -121,16 +121,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let next = log.position();
     let recovery = Recovery::of(Found::New, FIRST_EPOCH);
-    Ok(Some(Opened {
-        medium,
-        recovery,
-        superblock,
-        superblock_file,
-        log: options.log,
-        next,
-        logged: None,
-        index: None,
-    }))
+    Ok(Some(Opened::new(medium, recovery, (superblock, superblock_file), options.log, next)))
 }
 
 /// Opens a cleanly closed database to read only. Any number of readers may have it open, without a writer.

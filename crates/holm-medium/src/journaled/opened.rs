@@ -53,6 +53,17 @@ pub struct Opened {
 }
 
 impl Opened {
+    /// An opened database without a log's tail and without an index.
+    pub(super) fn new(
+        medium: Journaled,
+        recovery: Recovery,
+        (superblock, superblock_file): (Superblock, Box<dyn VfsFile>),
+        log: LogOptions,
+        next: Position,
+    ) -> Self {
+        Opened { medium, recovery, superblock, superblock_file, log, next, logged: None, index: None }
+    }
+
     /// Whether leaves are to be cut at [`Recovery::epoch`]; otherwise they are taken as they are.
     pub fn is_cut(&self) -> bool {
         matches!(self.recovery.found, Found::Cut { .. })

@@ -39,16 +39,7 @@ pub(super) fn recover(
     let (next, epoch) = (superblock.log_start.position(), superblock.epoch);
     if superblock.state == State::Clean {
         let recovery = Recovery::of(Found::Clean, epoch);
-        return Ok(Opened {
-            medium,
-            recovery,
-            superblock,
-            superblock_file,
-            log: options.log,
-            next,
-            logged: None,
-            index: None,
-        });
+        return Ok(Opened::new(medium, recovery, (superblock, superblock_file), options.log, next));
     }
     let kept = match doubt {
         Some(why) => {
@@ -77,16 +68,7 @@ pub(super) fn recover(
         tail: Tail::of(&replayed),
         ..Recovery::of(found, replayed.last_epoch.unwrap_or(epoch))
     };
-    Ok(Opened {
-        medium,
-        recovery,
-        superblock,
-        superblock_file,
-        log: options.log,
-        next: replayed.next,
-        logged,
-        index: None,
-    })
+    Ok(Opened { logged, ..Opened::new(medium, recovery, (superblock, superblock_file), options.log, replayed.next) })
 }
 
 /// Makes what is logged durable in the data files as the page cache has it, and compares the two.

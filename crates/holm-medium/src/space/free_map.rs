@@ -116,7 +116,7 @@ impl FreeMap {
     }
 
     /// The number of free words in each region, up to the last region in which anything was ever freed.
-    pub(super) fn free_by_region(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator {
+    pub(super) fn free_by_region(&self) -> impl Iterator<Item = u64> {
         self.regions.iter().map(|region| region.as_ref().map_or(0, |region| region.free))
     }
 
