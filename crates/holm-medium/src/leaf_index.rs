@@ -76,8 +76,8 @@ pub struct IndexedLeaf {
     pub number: u32,
     /// CRC32C of the block.
     pub sum: u32,
-    /// Where its separator ends among the tree's.
-    end: usize,
+    /// Bytes of its separator.
+    separator: u32,
 }
 
 /// Which part of the record area is in use.
@@ -100,7 +100,7 @@ impl IndexedTree {
     /// Adds the next leaf in key order, and the separator at which its range begins.
     pub fn push(&mut self, separator: &[u8], number: u32, sum: u32) {
         self.separators.extend_from_slice(separator);
-        self.leaves.push(IndexedLeaf { number, sum, end: self.separators.len() });
+        self.leaves.push(IndexedLeaf { number, sum, separator: separator.len() as u32 });
     }
 
     /// Returns the number of leaves.
@@ -114,11 +114,11 @@ impl IndexedTree {
     }
 
     /// Returns the leaves in key order, each with the separator at which its range begins.
-    pub fn leaves(&self) -> impl Iterator<Item = (&[u8], IndexedLeaf)> {
-        let mut start = 0;
+    pub fn leaves(&self) -> impl ExactSizeIterator<Item = (&[u8], IndexedLeaf)> {
+        let mut rest = &self.separators[..];
         self.leaves.iter().map(move |leaf| {
-            let separator = &self.separators[start..leaf.end];
-            start = leaf.end;
+            let (separator, after) = rest.split_at(leaf.separator as usize);
+            rest = after;
             (separator, *leaf)
         })
     }

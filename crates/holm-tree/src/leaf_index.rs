@@ -114,17 +114,16 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     }
 
     fn load_tree(&self, tree: &IndexedTree) -> Option<TreeRoot> {
-        let mut leaves = Vec::with_capacity(tree.len());
-        for (separator, leaf) in tree.leaves() {
+        for (_, leaf) in tree.leaves() {
             let descriptor = self.descriptors.get_or_allocate(leaf.number)?;
             LocksOf::<D>::own(&descriptor.latch)?.close_unseen();
-            // The lowest key of all has no bytes.
-            let low = if leaves.is_empty() { K::Separator::default() } else { K::from_long(separator) };
-            leaves.push(LoadedChild { low, number: leaf.number });
         }
+        // The lowest key of all has no bytes.
+        let low = |bytes: &[u8]| if bytes.is_empty() { K::Separator::default() } else { K::from_long(bytes) };
+        let leaves = tree.leaves().map(|(bytes, leaf)| LoadedChild { low: low(bytes), number: leaf.number });
         // Volatile nodes: no label is stored anywhere.
         let mut handle = self.writer.begin_write_at(0);
-        let (level, top) = self.inner.load::<M, K>(&mut handle, tree.keyspace, &leaves);
+        let (level, top) = self.inner.load::<M, K>(&mut handle, tree.keyspace, leaves);
         Some(TreeRoot::new(tree.keyspace, level, top, tree.pairs))
     }
 

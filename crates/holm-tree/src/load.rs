@@ -22,14 +22,14 @@ impl<D: Design> InnerLevels<D> {
         &self,
         handle: &mut WriteHandle<'_, M>,
         keyspace: u32,
-        leaves: &[LoadedChild<K::Separator>],
+        leaves: impl ExactSizeIterator<Item = LoadedChild<K::Separator>>,
     ) -> (u32, u32) {
         let mut level = 1;
         let mut nodes = self.load_leaf_parents::<M, K>(handle, keyspace, leaves);
         while nodes.len() > 1 {
             level += 1;
             let header = NodeHeader { keyspace, level, first: true };
-            nodes = self.layer::<_, M, K>(handle, &self.uppers, header, D::Upper::CHILDREN * 7 / 8, &nodes);
+            nodes = self.layer::<_, M, K>(handle, &self.uppers, header, D::Upper::CHILDREN * 7 / 8, nodes.into_iter());
         }
         (level, nodes[0].number)
     }
@@ -40,34 +40,40 @@ impl<D: Design> InnerLevels<D> {
         &self,
         handle: &mut WriteHandle<'_, M>,
         keyspace: u32,
-        leaves: &[LoadedChild<K::Separator>],
+        leaves: impl ExactSizeIterator<Item = LoadedChild<K::Separator>>,
     ) -> Vec<LoadedChild<K::Separator>> {
         let header = NodeHeader { keyspace, level: 1, first: true };
         self.layer::<_, M, K>(handle, &self.leaf_parents, header, LevelsOf::<D>::loaded_children(), leaves)
     }
 
+    /// Keeps no more of what is below than one node takes.
     fn layer<I: Inner, M: Medium, K: Keys>(
         &self,
         handle: &mut WriteHandle<'_, M>,
         slab: &Slab<I>,
         header: NodeHeader,
         most: usize,
-        below: &[LoadedChild<K::Separator>],
+        below: impl ExactSizeIterator<Item = LoadedChild<K::Separator>>,
     ) -> Vec<LoadedChild<K::Separator>> {
         let nodes = below.len().div_ceil(most.max(2));
         let mut above = Vec::with_capacity(nodes);
-        let mut rest = below;
+        let mut below = below.peekable();
+        let (mut separators, mut children) = (Vec::with_capacity(most), Vec::with_capacity(most));
         for index in 0..nodes {
-            let (part, tail) = rest.split_at(rest.len().div_ceil(nodes - index));
-            rest = tail;
+            let count = below.len().div_ceil(nodes - index);
+            let Some(first) = below.next() else { break };
+            separators.clear();
+            children.clear();
+            children.push(first.number);
+            for child in below.by_ref().take(count - 1) {
+                separators.push(child.low);
+                children.push(child.number);
+            }
             let (number, node) = slab.take();
-            let separators: Vec<_> = part[1..].iter().map(|child| child.low.clone()).collect();
-            let children: Vec<_> = part.iter().map(|child| child.number).collect();
-            let high = tail.first().map(|child| &child.low);
-            let range = KeyRange { low: &part[0].low, high };
+            let range = KeyRange { low: &first.low, high: below.peek().map(|child| &child.low) };
             let contents = NodeContents { header, range, separators: &separators, children: &children };
             node.fill::<M, K>(&mut self.writing(handle), contents);
-            above.push(LoadedChild { low: part[0].low.clone(), number });
+            above.push(LoadedChild { low: first.low, number });
         }
         above
     }

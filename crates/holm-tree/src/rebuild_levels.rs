@@ -44,7 +44,7 @@ impl<D: Design> InnerLevels<D> {
             held.extend(leaf_parent.locks().all().iter().map(wait));
         }
         let leaves = self.leaves::<K>(above, &leaf_parents);
-        let leaf_parents = self.load_leaf_parents::<M, K>(handle, root.keyspace(), &leaves);
+        let leaf_parents = self.load_leaf_parents::<M, K>(handle, root.keyspace(), leaves.into_iter());
         let (number, upper) = above.map_or_else(|| self.uppers.take(), |upper| (top, upper));
         let (lows, children): (Vec<_>, Vec<_>) =
             leaf_parents.into_iter().map(|child| (child.low, child.number)).unzip();

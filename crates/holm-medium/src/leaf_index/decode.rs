@@ -11,6 +11,7 @@ const LEAST_LEAF: usize = 7;
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
+    #[inline]
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -18,14 +19,26 @@ impl<'a> Bytes<'a> {
     }
 
     fn word(&mut self) -> Option<u64> {
-        self.take(8).map(|bytes| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
+        self.take(8)?.try_into().ok().map(u64::from_le_bytes)
     }
 
     fn half(&mut self) -> Option<u32> {
-        self.take(4).map(|bytes| bytes.iter().rev().fold(0, |half, byte| half << 8 | u32::from(*byte)))
+        self.take(4)?.try_into().ok().map(u32::from_le_bytes)
     }
 
+    #[inline]
     fn varint(&mut self) -> Option<u64> {
+        match self.0 {
+            // Nearly all are small.
+            [byte, rest @ ..] if byte & 0x80 == 0 => {
+                self.0 = rest;
+                Some(u64::from(*byte))
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Option<u64> {
         let mut value = 0;
         for (index, byte) in self.0.iter().take(10).enumerate() {
             if index == 9 && *byte > 1 {
@@ -127,7 +140,8 @@ fn tree(bytes: &mut Bytes<'_>, claim: &mut dyn FnMut(u32) -> Option<()>) -> Opti
         last = last.checked_add((zigzag >> 1) as i64 ^ -((zigzag & 1) as i64))?;
         let number = u32::try_from(last).ok()?;
         claim(number)?;
-        tree.leaves.push(IndexedLeaf { number, sum: bytes.half()?, end: tree.separators.len() });
+        let separator = u32::try_from(tree.separators.len() - end).ok()?;
+        tree.leaves.push(IndexedLeaf { number, sum: bytes.half()?, separator });
     }
     Some(tree)
 }

@@ -46,7 +46,7 @@ impl<M: Medium, D: Design, K: Keys> LevelPlan<K> for Loaded<'_, M, D, K> {
         };
         let leaves = places.into_iter().map(fill).collect::<Result<Vec<_>>>()?;
         let mut handle = tree_set.writer.begin_write_at(self.epoch);
-        let (level, top) = tree_set.inner.load::<M, K>(&mut handle, keyspace, &leaves);
+        let (level, top) = tree_set.inner.load::<M, K>(&mut handle, keyspace, leaves.into_iter());
         Ok(TreeRoot::new(keyspace, level, top, pairs))
     }
 
