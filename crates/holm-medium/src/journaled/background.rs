@@ -135,7 +135,8 @@ impl Background {
 }
 
 impl Drop for Background {
-    /// No thread reads the image any more: this releases unused preallocated space, and the lock.
+    /// No thread reads the image any more: this gives all whole large pages that are free back to the file system, and
+    /// releases unused preallocated space and the lock.
     fn drop(&mut self) {
         if self.process != std::process::id() {
             // The parent keeps using its files, and its threads do not exist here to be joined. The state that is
@@ -153,7 +154,12 @@ impl Drop for Background {
             (journal.superblock.state, journal.superblock.lengths)
         };
         if state == State::Clean {
-            self.shared.storage().medium.shrink(lengths);
+            let storage = self.shared.storage();
+            // The log is empty, so no recovery restores anything there; and nobody takes space any more.
+            if let Err(error) = storage.space.give_back(&storage.medium, 0) {
+                ::log::warn!("holm: {error}");
+            }
+            storage.medium.shrink(lengths);
         }
     }
 }

@@ -75,6 +75,31 @@ fn a_compaction_gives_back_what_lies_between_the_records_that_remain() {
 }
 
 #[test]
+fn a_closed_database_keeps_no_free_large_page() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let space = db.keyspace("reefs").expect("a name");
+    (0..50_000).for_each(|number| space.insert(key(number), [number as u8; 200]).expect("room"));
+    // The last records stay, so the file keeps its length.
+    (0..49_000).for_each(|number| assert!(space.remove(key(number)).expect("sound")));
+    let kept = contents(&db);
+    // What readers of a closed database may still look at is not given back before the last handle is dropped.
+    let snapshot = db.snapshot().expect("files");
+    (49_500..50_000).for_each(|number| space.insert(key(number), [0; 200]).expect("room"));
+    db.close().expect("a sound close");
+    let reefs = snapshot.keyspace("reefs").expect("it is there");
+    let seen: BTreeMap<_, _> =
+        reefs.iter().map(|pair| pair.expect("sound")).map(|(k, v)| (k.to_vec(), v.to_vec())).collect();
+    assert_eq!(seen, kept);
+    drop((reefs, snapshot, space));
+    let (on_disk, len) = records_file(folder.path());
+    assert!(len > 8 * MIB && on_disk <= 6 * MIB, "{on_disk} of {len}");
+    let db = relaxed(folder.path());
+    assert_eq!(db.keyspace("reefs").expect("a name").len().expect("sound"), 1000);
+    assert_sound(&db);
+}
+
+#[test]
 fn what_was_given_back_is_used_again_before_the_file_grows() {
     let folder = folder();
     let db = relaxed(folder.path());
