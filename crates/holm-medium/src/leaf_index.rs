@@ -125,6 +125,17 @@ impl IndexedTree {
 }
 
 impl LeafIndex {
+    /// Returns the checksums of the leaves' blocks, by number: those of the first `blocks` blocks.
+    pub(crate) fn sums(&self, blocks: usize) -> Vec<Option<u32>> {
+        let mut sums = vec![None; blocks];
+        for leaf in self.trees.iter().flat_map(|tree| &tree.leaves) {
+            if let Some(place) = sums.get_mut(leaf.number as usize) {
+                *place = Some(leaf.sum);
+            }
+        }
+        sums
+    }
+
     /// Returns the numbers of all leaves.
     pub fn numbers(&self) -> impl Iterator<Item = u32> {
         self.trees.iter().flat_map(|tree| tree.leaves.iter().map(|leaf| leaf.number))

@@ -4,8 +4,12 @@
 //! index, and the branch that meets a held latch leads here. The first look compares the block with its checksum and
 //! opens the latch. A block that differs stays closed, and its tree answers with the damage from then on: an answer
 //! from such a leaf could lack keys.
+//!
+//! A leaf that no thread has looked at is as it was when it was closed. The next close therefore does not read it: its
+//! checksum is that of the loaded index, and what all such leaves contain is known as two sums, from which each first
+//! look subtracts.
 
-use crate::design::{Design, LevelsOf, LocksOf};
+use crate::design::{DescriptorOf, Design, LevelsOf, LocksOf};
 use crate::index::{Rebuilt, TreeRoot};
 use crate::inner::{Inner, Placement, Route as _};
 use crate::keys::Keys;
@@ -15,12 +19,17 @@ use crate::load::LoadedChild;
 use crate::locks::Locks as _;
 use crate::rebuild::found_leaves;
 use crate::slab::Slab;
-use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::tree_set::{OverflowOf, TreeSet};
 use holm_medium::{Area, IndexedTree, LeafIndex, Medium, MediumError, Result, sum_words};
 
-/// The checksums of loaded leaves, by number.
-pub(crate) type Sums = Box<[u32]>;
+/// What the index says of the leaves that were loaded by it.
+pub(crate) struct Loaded {
+    /// Their checksums, by number.
+    sums: Box<[u32]>,
+    /// The bytes of the records of those that no thread has looked at.
+    unseen_bytes: AtomicU64,
+}
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Whether the design's closed leaves need nothing but their place.
@@ -48,6 +57,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             Ok(()) => {
                 let (leaf, descriptor) = self.leaf(number).zip(self.descriptors.get(number))?;
                 leaf.rebuild_volatile(self.context(&descriptor.volatile));
+                let (pairs, bytes) = self.contents(leaf, descriptor, &mut Pairs::default());
+                root.unseen_pairs.fetch_sub(pairs, Relaxed);
+                self.loaded.get()?.unseen_bytes.fetch_sub(bytes, Relaxed);
                 Some(look.open())
             }
             Err(damage) => {
@@ -59,18 +71,26 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Compares a loaded leaf, which has not changed since, with its checksum.
     fn compare_sum(&self, number: u32) -> Result<()> {
-        self.check_sum(number, self.sum(number))
-    }
-
-    /// The same for a checksum that is known.
-    fn check_sum(&self, number: u32, found: Option<u32>) -> Result<()> {
-        let expected = self.sums.get().and_then(|sums| sums.get(number as usize));
-        if found.as_ref() == expected && found.is_some() {
+        let (found, expected) = (self.sum(number), self.loaded_sum(number));
+        if found == expected && found.is_some() {
             return Ok(());
         }
         let hex = |sum: Option<u32>| sum.map_or("nothing".into(), |sum| format!("checksum {sum:08x}"));
-        let expected = format!("{}, as when it was closed", hex(expected.copied()));
+        let expected = format!("{}, as when it was closed", hex(expected));
         Err(damaged::<D::Leaf>(BlockByte::first_of(number), "a leaf", hex(found), expected))
+    }
+
+    /// Returns the checksum that a leaf's block had when it was closed.
+    fn loaded_sum(&self, number: u32) -> Option<u32> {
+        self.loaded.get()?.sums.get(number as usize).copied()
+    }
+
+    /// Returns the number of a leaf's pairs, and the bytes of its records.
+    fn contents(&self, leaf: &D::Leaf, descriptor: &DescriptorOf<D>, pairs: &mut Pairs) -> (u64, u64) {
+        pairs.clear();
+        self.leaf_pairs(leaf, &descriptor.volatile, pairs);
+        let words = pairs.iter().filter_map(|slot| K::extent(slot.payload)).map(|(_, words)| u64::from(words));
+        (pairs.len() as u64, words.sum::<u64>() * 8)
     }
 
     /// Returns the checksum of a leaf's block.
@@ -92,7 +112,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             return None;
         }
         index.trees.iter().flat_map(IndexedTree::leaves).for_each(|(_, leaf)| sums[leaf.number as usize] = leaf.sum);
-        self.sums.set(sums).ok()?;
+        self.loaded.set(Loaded { sums, unseen_bytes: AtomicU64::new(index.records.live) }).ok()?;
         let looked = index.trees.iter().filter(|tree| tree.keyspace == looked_at).flat_map(IndexedTree::leaves);
         if looked.into_iter().any(|(_, leaf)| !self.is_sound(looked_at, leaf.number)) {
             return None;
@@ -124,7 +144,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         // Volatile nodes: no label is stored anywhere.
         let mut handle = self.writer.begin_write_at(0);
         let (level, top) = self.inner.load::<M, K>(&mut handle, tree.keyspace, leaves);
-        Some(TreeRoot::new(tree.keyspace, level, top, tree.pairs))
+        let root = TreeRoot::new(tree.keyspace, level, top, tree.pairs);
+        root.unseen_pairs.store(tree.pairs, Relaxed);
+        Some(root)
     }
 
     /// See [`crate::Index::leaf_index`].
@@ -137,7 +159,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
         let space = &self.writer.storage().space;
         let mut index = LeafIndex::default();
-        let mut bytes = 0;
+        let mut bytes = self.loaded.get().map_or(0, |loaded| loaded.unseen_bytes.load(Relaxed));
         for root in roots {
             let (tree, record_bytes) = self.index_tree(root)?;
             bytes += record_bytes;
@@ -161,54 +183,67 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Compares the leaves that no thread has looked at, also those of trees without a name, where no index is made.
     fn look_at_rest(&self) -> Result<()> {
-        let loaded = self.sums.get().map_or(0, |sums| sums.len()) as u32;
-        let is_unseen = |number: &u32| {
-            let descriptor = self.descriptors.get(*number);
-            descriptor.and_then(|it| LocksOf::<D>::own(&it.latch)).is_some_and(Latch::is_unseen)
-        };
+        let loaded = self.loaded.get().map_or(0, |loaded| loaded.sums.len()) as u32;
+        let is_unseen = |number: &u32| self.descriptors.get(*number).is_some_and(Self::is_unseen);
         (0..loaded).filter(is_unseen).try_for_each(|number| self.compare_sum(number))
     }
 
-    /// Returns the index of one tree, and the bytes of its records.
+    /// Returns whether a leaf was loaded and no thread has looked at it.
+    fn is_unseen(descriptor: &DescriptorOf<D>) -> bool {
+        LocksOf::<D>::own(&descriptor.latch).is_some_and(Latch::is_unseen)
+    }
+
+    /// Returns the index of one tree, and the bytes of the records of those leaves that a thread has looked at.
     fn index_tree(&self, root: &TreeRoot) -> Result<(IndexedTree, u64)> {
-        let mut leaves = Vec::new();
-        let top = root.top.load(Relaxed);
-        self.collect(((top >> 32) as u32, top as u32), K::Separator::default(), &mut leaves);
         let mut tree = IndexedTree::new(root.keyspace());
+        tree.pairs = root.unseen_pairs.load(Relaxed);
         let (mut pairs, mut bytes) = (Pairs::default(), 0);
-        for (low, number) in leaves {
+        let top = root.top.load(Relaxed);
+        self.each_leaf(((top >> 32) as u32, top as u32), K::Separator::default(), &mut |low, number| {
             let (leaf, descriptor) = self.block(number)?;
-            let is_unseen = LocksOf::<D>::own(&descriptor.latch).is_some_and(Latch::is_unseen);
-            let sum = self.sum(number).ok_or_else(|| no_block::<D::Leaf>(number))?;
-            if is_unseen {
-                self.check_sum(number, Some(sum))?;
-            }
-            pairs.clear();
-            self.leaf_pairs(leaf, &descriptor.volatile, &mut pairs);
-            tree.pairs += pairs.len() as u64;
-            bytes += pairs.iter().filter_map(|slot| K::extent(slot.payload)).map(|it| u64::from(it.1) * 8).sum::<u64>();
+            let sum = if Self::is_unseen(descriptor) {
+                self.loaded_sum(number)
+            } else {
+                let contents = self.contents(leaf, descriptor, &mut pairs);
+                tree.pairs += contents.0;
+                bytes += contents.1;
+                self.sum(number)
+            };
             let separator = if tree.is_empty() { Vec::new() } else { K::separator_bytes(&low) };
-            tree.push(&separator, number, sum);
-        }
+            tree.push(&separator, number, sum.ok_or_else(|| no_block::<D::Leaf>(number))?);
+            Ok(())
+        })?;
         Ok((tree, bytes))
     }
 
-    /// Collects the leaves below a node, given as its level and number, with the separators at which they begin.
-    fn collect(&self, (level, number): (u32, u32), low: K::Separator, out: &mut Vec<(K::Separator, u32)>) {
+    /// Passes on the leaves below a node, given as its level and number, with the separators at which they begin.
+    fn each_leaf(
+        &self,
+        (level, number): (u32, u32),
+        low: K::Separator,
+        each: &mut dyn FnMut(K::Separator, u32) -> Result<()>,
+    ) -> Result<()> {
         if level <= 1 {
-            return out.extend(self.children(&self.inner.leaf_parents, number, low));
+            return self.children(&self.inner.leaf_parents, number, low).try_for_each(|(low, leaf)| each(low, leaf));
         }
-        for (low, child) in self.children(&self.inner.uppers, number, low) {
-            self.collect((level - 1, child), low, out);
-        }
+        self.children(&self.inner.uppers, number, low)
+            .try_for_each(|(low, child)| self.each_leaf((level - 1, child), low, each))
     }
 
-    fn children<I: Inner>(&self, slab: &Slab<I>, number: u32, low: K::Separator) -> Vec<(K::Separator, u32)> {
-        let Some(node) = slab.get(number) else { return Vec::new() };
-        let separator = |index| node.separator::<K>(&self.inner.long_separators, index, K::search_key(&low));
-        let separators: Vec<_> = (0..node.len()).map(separator).collect();
-        let children = (0..=node.len()).map(|index| node.child(index));
-        std::iter::once(low.clone()).chain(separators).zip(children).collect()
+    fn children<I: Inner>(
+        &self,
+        slab: &Slab<I>,
+        number: u32,
+        low: K::Separator,
+    ) -> impl Iterator<Item = (K::Separator, u32)> {
+        let node = slab.get(number);
+        let child = move |node: &I, index: usize| {
+            let separator = |before| node.separator::<K>(&self.inner.long_separators, before, K::search_key(&low));
+            (index.checked_sub(1).map_or_else(|| low.clone(), separator), node.child(index))
+        };
+        node.into_iter()
+            .flat_map(|node| (0..=node.len()).map(move |index| (node, index)))
+            .map(move |(node, index)| child(node, index))
     }
 }
 

@@ -52,8 +52,8 @@ pub struct TreeSet<M: Medium, D: Design, K: Keys> {
     pub(crate) pre_images: PreImages,
     /// Merges that have to wait until no snapshot is open.
     pub(crate) postponed: Postponed<K>,
-    /// What each leaf is compared with at the first look, if a leaf index was loaded.
-    pub(crate) sums: OnceLock<crate::leaf_index::Sums>,
+    /// What a leaf index says of leaves, if one was loaded.
+    pub(crate) loaded: OnceLock<crate::leaf_index::Loaded>,
 }
 
 /// The types of a design's leaf that answer for it.
@@ -96,7 +96,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             descriptors: Slab::default(),
             pre_images: PreImages::default(),
             postponed: Postponed::default(),
-            sums: OnceLock::new(),
+            loaded: OnceLock::new(),
         }
     }
 

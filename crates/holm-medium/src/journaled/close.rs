@@ -36,17 +36,19 @@ pub(super) fn close(shared: &Shared, make_index: MakeIndex<'_>) -> Result<Option
     apply_log(shared, medium)?;
     let lengths = in_use(shared, medium.lengths()?);
     medium.sync_data()?;
-    let mut leaves_sum = sum_leaves(&medium.dir, &medium.files, lengths[0])?;
-    let index = make_index();
-    let damaged = index.as_ref().err().cloned();
-    match index {
-        Ok(Some(index)) => {
-            let superblock = shared.journal().superblock.clone();
-            index_file::write(medium, &index, &Superblock { epoch, lengths, leaves_sum, ..superblock });
-        }
-        Ok(None) => {}
+    let (index, damaged) = match make_index() {
+        Ok(index) => (index, None),
+        Err(damage) => (None, Some(damage)),
+    };
+    let block = shared.storage().space.block_bytes();
+    let mut leaves_sum = sum_leaves(&medium.dir, &medium.files, lengths[0], block, index.as_ref())?;
+    if let Some(index) = &index {
+        let superblock = shared.journal().superblock.clone();
+        index_file::write(medium, index, &Superblock { epoch, lengths, leaves_sum, ..superblock });
+    }
+    if damaged.is_some() {
         // A sum that is right would vouch for the damage. With this one, the next open finds it.
-        Err(_) => leaves_sum = !leaves_sum,
+        leaves_sum = !leaves_sum;
     }
     let mut journal = commit(shared, CheckpointMark { epoch, state: State::Clean, lengths, leaves_sum })?;
     // The data files are cut when the background threads are dropped: until then readers may load any byte of the

@@ -189,7 +189,7 @@ pub(super) fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<d
     if superblock.state != State::Clean {
         return Ok(());
     }
-    let found = sum_leaves(dir, files, superblock.lengths[0])?;
+    let found = sum_leaves(dir, files, superblock.lengths[0], superblock.geometry.leaf_block.into(), None)?;
     if found == superblock.leaves_sum {
         return Ok(());
     }
