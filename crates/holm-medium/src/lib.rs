@@ -66,6 +66,6 @@ pub use retention::{Floor, FloorKind, GRACE, Retention};
 pub use space::{BLOCK, RecordUse, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
 pub use storage_ops::{Persistence, StorageOps};
-pub use sys::{Mapping, wall_clock_millis};
+pub use sys::{Mapping, prefer_large_pages, wall_clock_millis};
 pub use word::{Scratch, Word};
 pub use writer::{WriteHandle, Writer};

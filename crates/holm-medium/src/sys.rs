@@ -25,6 +25,7 @@
 
 mod advice;
 mod file_size;
+mod large_pages;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "macos")]
@@ -44,6 +45,7 @@ use portable as system;
 
 pub(crate) use advice::Advice;
 pub(crate) use file_size::expect_allowed_size;
+pub use large_pages::prefer_large_pages;
 pub use mapping::Mapping;
 pub(crate) use page::page_size;
 pub(crate) use reservation::{Reservation, Sharing};

@@ -6,6 +6,7 @@
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
+use holm_medium::prefer_large_pages;
 use std::sync::OnceLock;
 
 /// The first chunk holds this power of two. It is tiny where schedules are explored or each step is interpreted, so
@@ -43,8 +44,14 @@ impl<T: Default> Slab<T> {
     /// Returns the node of a number and allocates its whole chunk if necessary; `None` for the very last numbers.
     pub fn get_or_allocate(&self, number: u32) -> Option<&T> {
         let (chunk, index) = Self::place(number);
-        let len = 1usize << (chunk as u32 + FIRST_BITS);
-        self.chunks.get(chunk)?.get_or_init(|| (0..len).map(|_| T::default()).collect()).get(index)
+        let allocate = || {
+            let len = 1usize << (chunk as u32 + FIRST_BITS);
+            let mut nodes = Vec::with_capacity(len);
+            prefer_large_pages(nodes.spare_capacity_mut());
+            nodes.resize_with(len, T::default);
+            nodes.into_boxed_slice()
+        };
+        self.chunks.get(chunk)?.get_or_init(allocate).get(index)
     }
 
     /// Returns an unused number and its node, which may still hold its previous content.
