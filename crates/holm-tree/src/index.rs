@@ -7,6 +7,7 @@ use crate::audit::{Audit, LeafAudit};
 use crate::block_difference::ReadDifference;
 use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
+use crate::group::ManyPuts;
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
 use crate::leaf::{Capabilities, Pairs, RecoveryPoint};
@@ -278,6 +279,12 @@ pub trait Index<K: Keys>: Send + Sync {
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> Result<Option<Superseded>>;
+    /// Puts many payloads, one after the other; their cache misses overlap. Each is as a put alone, under the guard's
+    /// label at that time.
+    ///
+    /// # Errors
+    /// As for [`Index::put`]: the puts for which `done` was called have taken effect, and no others.
+    fn put_many(&self, root: &TreeRoot, guard: &mut Guard<'_>, puts: ManyPuts<'_, '_, K>) -> Result<()>;
     /// Removes a key and returns its payload.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
 use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design};
-use crate::get_group::GROUP;
+use crate::group::{GROUP, ManyPuts};
 use crate::index::{Index, LeafCursor, LeafVersion, Lookup, LookupAt, Rebuilt, SeekTarget, TreeRoot};
 use crate::inner::{FreshNode, Inner, NodeContents, NodeHeader, Placement as _};
 use crate::inner_levels::InnerLevels;
@@ -29,7 +29,6 @@ use crate::remove_range::RangeRemoval;
 use crate::slab::Slab;
 use crate::split_node::fresh;
 use crate::superseded::Superseded;
-use crate::sync::atomic::Ordering::Relaxed;
 use crate::wait::back_off;
 use holm_medium::{
     Area, Epoch, Guard, Image, LeafIndex, Loc, Logged, MASK_BYTES, Medium, MediumError, Result, WriteHandle, Writer,
@@ -308,7 +307,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Puts a payload into a full leaf: makes room first.
     #[cold]
     #[inline(never)]
-    fn put_with_room(
+    pub(crate) fn put_with_room(
         &self,
         root: &TreeRoot,
         guard: &mut Guard<'_>,
@@ -355,22 +354,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             self.make_room(root, guard, search_key, None)?;
         }
         Err(stays_full::<D::Leaf>())
-    }
-
-    /// Returns the blocks of the durable nodes of a tree, the top's first. No thread may write to the tree meanwhile.
-    pub fn nodes(&self, root: &TreeRoot) -> Vec<u32> {
-        self.inner.nodes(root).into_iter().map(|node| node.1).collect()
-    }
-
-    /// Returns the number of children of each leaf parent, from left to right. No thread may write to the tree
-    /// meanwhile.
-    pub fn fills(&self, root: &TreeRoot) -> Vec<usize> {
-        self.inner.fills(root)
-    }
-
-    /// Returns the number of levels above a tree's leaves.
-    pub fn height(&self, root: &TreeRoot) -> u32 {
-        (root.top.load(Relaxed) >> 32) as u32
     }
 
     /// Makes a fresh leaf of a keyspace, which a crash finds as such.
@@ -428,6 +411,18 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
 
     fn get_many(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
         search_keys.chunks(GROUP).for_each(|group| self.get_group(root, group, out));
+    }
+
+    fn put_many(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        ManyPuts { search_keys, payloads, done }: ManyPuts<'_, '_, K>,
+    ) -> Result<()> {
+        let mut groups = search_keys.chunks(GROUP).zip(payloads.chunks(GROUP));
+        groups.try_for_each(|(search_keys, payloads)| {
+            self.put_group(root, guard, ManyPuts { search_keys, payloads, done })
+        })
     }
 
     #[inline]

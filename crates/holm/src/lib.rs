@@ -174,6 +174,7 @@ mod expiry;
 mod feed;
 mod generation;
 mod increments;
+mod insert_many;
 mod intent;
 mod iter;
 mod keys;

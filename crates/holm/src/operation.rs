@@ -13,8 +13,8 @@ use crate::store::WritableStore;
 use holm_medium::{Epoch, Guard, Hold, MediumError, Persistence};
 use holm_tree::leaf::KeyRange;
 use holm_tree::{
-    CommitObserver, CommitRequest, Committed, Conditional, LeafVersion, RangeRemoval, Reuse, Seen, Superseded,
-    TreeRoot, TreeWrite,
+    CommitObserver, CommitRequest, Committed, Conditional, LeafVersion, ManyPuts, RangeRemoval, Reuse, Seen,
+    Superseded, TreeRoot, TreeWrite,
 };
 
 /// A write operation in progress. Dropping it unpins the epoch; [`Operation::finish`] also acknowledges it.
@@ -147,6 +147,25 @@ impl<H> Operation<'_, H> {
         let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(())
+    }
+
+    /// Puts records under their keys, in order, and retires those that they replace. On an error, the puts before it
+    /// have taken effect, and the other records are freed.
+    pub(crate) fn put_many(
+        &mut self,
+        tree: &KeyspaceTree,
+        search_keys: &[SearchKey<'_>],
+        payloads: &[u64],
+    ) -> Result<()> {
+        let (store, mut count) = (self.store, 0);
+        let mut done = |epoch, old: Option<Superseded>| {
+            old.into_iter().for_each(|old| store.free_superseded(epoch, old));
+            count += 1;
+        };
+        let puts = ManyPuts { search_keys, payloads, done: &mut done };
+        let put = store.index.put_many(&tree.root, &mut self.guard, puts);
+        put.inspect_err(|_| payloads[count..].iter().for_each(|payload| self.free_record(*payload)))
+            .map_err(|error| tree.explain(error))
     }
 
     /// Removes a key and retires its record. Returns whether the key was present: an expired one was not.

@@ -32,7 +32,7 @@ impl Space {
         detached(py, || {
             self.slot.with(|handle| {
                 let keyspace = handle.live()?;
-                pairs.iter().try_for_each(|(key, value)| keyspace.insert(key, value)).map_err(Failure::from)
+                keyspace.insert_many(pairs.iter().copied()).map(drop).map_err(Failure::from)
             })
         })
     }

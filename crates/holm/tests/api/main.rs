@@ -33,6 +33,7 @@ mod handles;
 mod hands;
 mod hermitage;
 mod histories;
+mod insert_many;
 mod leaf_index;
 mod limits;
 mod long_transactions;

@@ -1,0 +1,109 @@
+//! Gets and puts in groups: the cache misses of several search keys overlap.
+
+use crate::descent::Reached;
+use crate::design::{DescriptorOf, Design};
+use crate::index::{Index as _, Lookup, TreeRoot};
+use crate::inner::Inner as _;
+use crate::keys::Keys;
+use crate::latch::Version;
+use crate::leaf::{Full, Leaf as _, Prefetch as _};
+use crate::superseded::Superseded;
+use crate::tree_set::TreeSet;
+use holm_medium::{Epoch, Guard, Medium, Result};
+
+/// Search keys that travel together: as many lines as a core can wait for at once.
+pub(crate) const GROUP: usize = 16;
+
+/// Puts that travel together.
+pub struct ManyPuts<'a, 'k, K: Keys> {
+    /// The key of each.
+    pub search_keys: &'a [K::SearchKey<'k>],
+    /// The payload of each.
+    pub payloads: &'a [u64],
+    /// Is called after each, with its label and what it has replaced.
+    pub done: &'a mut dyn FnMut(Epoch, Option<Superseded>),
+}
+
+/// A leaf as a descent has found it.
+type Found<'a, D> = (Reached<'a, D>, &'a <D as Design>::Leaf, &'a DescriptorOf<D>);
+
+/// Where the search keys of a group lead.
+struct Group<'a, D: Design> {
+    /// The leaf of each.
+    leaves: [Option<Found<'a, D>>; GROUP],
+    /// The version at which the leaf was prefetched, unless a writer interfered.
+    versions: [Option<Version>; GROUP],
+}
+
+impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
+    /// Finds the leaves of search keys together, stage by stage, so that their misses overlap. The stages are the
+    /// descent, each leaf's first line, the one line of pairs that the fingerprints name, and the record.
+    #[inline(always)]
+    fn look_ahead(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>]) -> Group<'_, D> {
+        let mut leaves = [const { None }; GROUP];
+        for (search_key, place) in search_keys.iter().zip(&mut leaves) {
+            let Some(at) = self.inner.seek::<K>(root, *search_key) else { continue };
+            let Some((leaf, descriptor)) = self.leaf(at.leaf).zip(self.descriptors.get(at.leaf)) else { continue };
+            leaf.prefetch_header();
+            holm_search::prefetch(at.latch(at.leaf, descriptor));
+            *place = Some((at, leaf, descriptor));
+        }
+        let mut versions = [None; GROUP];
+        for ((search_key, place), seen) in search_keys.iter().zip(&leaves).zip(&mut versions) {
+            let Some((at, leaf, descriptor)) = place else { continue };
+            let version = self.read_latch(root, at.leaf, at.latch(at.leaf, descriptor));
+            *seen = version.filter(|_| at.leaf_parent.latch().validate(at.version));
+            if seen.is_some() {
+                leaf.prefetch_pairs(self.context(&descriptor.volatile), *search_key);
+            }
+        }
+        for ((search_key, place), seen) in search_keys.iter().zip(&leaves).zip(&versions) {
+            let (Some((_, leaf, descriptor)), Some(_)) = (place, seen) else { continue };
+            if let Some(payload) = leaf.candidate_payload(self.context(&descriptor.volatile), *search_key) {
+                self.keys.prefetch(payload);
+            }
+        }
+        Group { leaves, versions }
+    }
+
+    /// Looks a group of search keys up.
+    pub(crate) fn get_group(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
+        let group = self.look_ahead(root, search_keys);
+        for ((search_key, place), seen) in search_keys.iter().zip(&group.leaves).zip(&group.versions) {
+            let lookup = place.as_ref().zip(*seen).and_then(|((at, leaf, descriptor), version)| {
+                let payload = leaf.get(self.context(&descriptor.volatile), *search_key);
+                let stamp = self.stamp(leaf, &descriptor.volatile);
+                let leaf_version = at.leaf_version(at.leaf, version);
+                at.latch(at.leaf, descriptor).validate(version).then_some(Lookup { payload, leaf_version, stamp })
+            });
+            // A lookup that a writer disturbed is repeated alone.
+            out.push(lookup.unwrap_or_else(|| self.get(root, *search_key)));
+        }
+    }
+
+    /// Puts a group of payloads, one after the other.
+    pub(crate) fn put_group(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        ManyPuts { search_keys, payloads, done }: ManyPuts<'_, '_, K>,
+    ) -> Result<()> {
+        let group = self.look_ahead(root, search_keys);
+        for ((search_key, payload), place) in search_keys.iter().zip(payloads).zip(&group.leaves) {
+            // A split in this group or beside it has changed the leaf parent: then the descent is repeated.
+            let latched = place.as_ref().and_then(|(at, ..)| self.try_take_reached(root, at));
+            let old = match latched {
+                Some(latched) if guard.valid() => match self.put_latched(root, guard, latched, *search_key, *payload) {
+                    Ok(old) => old,
+                    Err(Full) => self.put_with_room(root, guard, *search_key, *payload)?,
+                },
+                missed => {
+                    missed.into_iter().for_each(|latched| latched.held.unlock_unchanged());
+                    self.put(root, guard, *search_key, *payload)?
+                }
+            };
+            done(guard.epoch(), old);
+        }
+        Ok(())
+    }
+}
