@@ -28,6 +28,8 @@ mod history;
 mod hostile;
 #[path = "store/increments.rs"]
 mod increments;
+#[path = "store/index.rs"]
+mod index;
 #[path = "store/lengths.rs"]
 mod lengths;
 #[path = "store/loss.rs"]
