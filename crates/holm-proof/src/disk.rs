@@ -12,7 +12,10 @@
 //! write-back may fail ([`SimDisk::fail_write_back`]), and another program may get the error. Such pages return to an
 //! older version once the kernel reclaims their memory ([`SimDisk::evict`]).
 //!
-//! Not simulated: permissions, holes (a file occupies its length), renaming across directories.
+//! Space that was given back is a hole until it is allocated again. A loss of power makes a hole of it again, unless a
+//! sync has covered the allocation. A store through a mapping into a hole is a failure of the test.
+//!
+//! Not simulated: permissions, holes of other kinds (a file occupies its length), renaming across directories.
 
 mod attached_image;
 pub mod content;
@@ -418,6 +421,7 @@ impl VfsFile for SimFile {
         let mut state = self.disk.state();
         let direct = self.how.direct;
         let fault = state.faults.meet(if direct { Kind::Direct } else { Kind::Write })?;
+        state.refuse_stores_to_holes(self.inode, offset as usize, buf.len());
         let content = self.content(&mut state)?;
         let at = offset as usize;
         let mut len = buf.len();

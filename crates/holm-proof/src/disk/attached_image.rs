@@ -24,6 +24,25 @@ pub(super) struct AttachedImage {
     pub(super) area: Area,
 }
 
+impl AttachedImage {
+    /// A page as it was stored through the mapping, if the page cache has it otherwise.
+    ///
+    /// # Panics
+    /// If its space was given back and not allocated since: on a full disk, the store would have been a fault.
+    fn changed_page(&self, content: &Content, offset: usize) -> Option<Vec<u8>> {
+        let end = content.current().len().min(self.image.area(self.area).len());
+        let len = end.checked_sub(offset)?.min(PAGE as usize);
+        let words = self.image.words(self.area.at(offset as u64), len / 8).unwrap_or_default();
+        let page: Vec<u8> = words.iter().flat_map(|word| word.read().to_le_bytes()).collect();
+        if page == content.current()[offset..offset + page.len()] {
+            return None;
+        }
+        let number = offset as u64 / PAGE;
+        assert!(!content.is_hole(number), "page {number} of {:?} was stored to without space", self.area);
+        Some(page)
+    }
+}
+
 impl fmt::Debug for AttachedImage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StandIn").field("inode", &self.inode).field("area", &self.area).finish()
@@ -46,17 +65,23 @@ impl State {
         }
         let end = content.current().len().min(attached.image.area(attached.area).len());
         for offset in (0..end).step_by(PAGE as usize) {
-            let len = (end - offset).min(PAGE as usize);
-            let words = attached.image.words(attached.area.at(offset as u64), len / 8).unwrap_or_default();
-            let page: Vec<u8> = words.iter().flat_map(|word| word.read().to_le_bytes()).collect();
-            if page == content.current()[offset..offset + page.len()] {
-                continue;
-            }
-            let number = offset as u64 / PAGE;
-            assert!(!content.is_hole(number), "page {number} of {:?} was stored to without space", attached.area);
-            if choose(number) {
+            let Some(page) = attached.changed_page(content, offset) else { continue };
+            if choose(offset as u64 / PAGE) {
                 content.write(offset, &page);
             }
+        }
+    }
+
+    /// A file is about to be written by a call, which allocates space: too late for what was stored before.
+    ///
+    /// # Panics
+    /// If a mapping has stored to a page without space.
+    pub(super) fn refuse_stores_to_holes(&self, inode: Inode, offset: usize, len: usize) {
+        let Some(content) = self.files.get(&inode) else { return };
+        for attached in self.attached_images.iter().filter(|attached| attached.inode == inode) {
+            let pages = offset / PAGE as usize..(offset + len).div_ceil(PAGE as usize);
+            let holes = pages.filter(|page| content.is_hole(*page as u64));
+            holes.for_each(|page| drop(attached.changed_page(content, page * PAGE as usize)));
         }
     }
 

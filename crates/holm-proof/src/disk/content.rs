@@ -26,6 +26,8 @@ pub(super) struct Content {
     unreported: bool,
     /// Pages whose space was given back, and that were not allocated again.
     holes: BTreeSet<usize>,
+    /// The same as the last sync left them: until the next, a loss of power takes the space of these pages again.
+    durable_holes: BTreeSet<usize>,
 }
 
 /// A sync in progress: the sectors that it makes durable, and how many versions each had when it began; and the same of
@@ -159,6 +161,7 @@ impl Content {
             self.extend_to(self.current.len() + bytes);
         }
         self.settle(sync.sectors);
+        self.durable_holes.clone_from(&self.holes);
         let versions = self.lengths.versions.len();
         if let Some(len) = sync.lengths.checked_sub(1).and_then(|last| self.lengths.versions.get(last)).copied() {
             let later = self.lengths.versions.split_off(sync.lengths.min(versions));
@@ -253,7 +256,7 @@ impl Content {
     }
 
     /// A loss of power: `choose` gets each undecided thing and the number of its possible states, and picks one (0: as
-    /// last durable).
+    /// last durable). Pages that may have no space have none, if they read as zeros.
     pub(super) fn crash(&self, choose: &mut dyn FnMut(Undecided, usize) -> usize) -> Content {
         let len = match choose_of(Undecided::Length, &self.lengths, choose) {
             Some(&len) => len,
@@ -266,7 +269,12 @@ impl Content {
             }
         }
         bytes.resize(len, 0);
-        Content::settled(bytes)
+        let is_zero = |page: &usize| {
+            let bytes = bytes.get(page * PAGE as usize..(page + 1) * PAGE as usize);
+            bytes.is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0))
+        };
+        let holes: BTreeSet<usize> = self.holes.union(&self.durable_holes).copied().filter(is_zero).collect();
+        Content { durable_holes: holes.clone(), holes, ..Content::settled(bytes) }
     }
 
     /// A file whose bytes are durable.
