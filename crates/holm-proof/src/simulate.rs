@@ -2,8 +2,9 @@
 //! TigerBeetle have it.
 //!
 //! A seed draws a [`Plan`]: threads that run transactions, batches, scans, snapshots, single calls, range removals,
-//! drops of keyspaces, large values, marks, feeds, backups and their increments, and opens beside a writer; the options
-//! of the database; faults and crashes, each before a step or in a commit.
+//! drops of keyspaces, large values, compactions, marks, feeds, backups and their increments, and opens beside a
+//! writer; the options of the database; faults and crashes, each before a step, in a commit, in the close or in the
+//! opening after it.
 //! [`run()`] executes the plan. The store's own threads (group commit, preallocation, checkpoints, sweeper) run under
 //! the same scheduler, which may interrupt a thread at each access to a word, atomic, lock or file. Time passes with
 //! the steps. A crash does not end the run: it takes the image that the death of the process or a loss of power leaves
@@ -36,6 +37,8 @@
 //! length. Orders of memory weaker than sequential consistency are Miri's.
 
 mod bulk;
+mod closing;
+mod compaction;
 mod counts;
 mod draw;
 mod marks;

@@ -8,12 +8,13 @@ use holm::Durability;
 const FEW: u64 = 24;
 
 /// What the runs of all profiles meet.
-const MET: [&str; 32] = [
+const MET: [&str; 35] = [
     "backups restored",
     "changes of latency",
     "checkpoints",
     "closed databases that were read",
     "commits",
+    "compactions",
     "conflicts",
     "copies that followed a feed",
     "deaths after calls",
@@ -31,7 +32,9 @@ const MET: [&str; 32] = [
     "increments applied",
     "jumps of the clock on the wall",
     "large values",
+    "large pages given back",
     "marks",
+    "openings by an index",
     "opens beside a writer",
     "power cuts after calls",
     "recoveries from the log",

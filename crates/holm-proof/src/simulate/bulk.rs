@@ -7,21 +7,30 @@ use std::collections::BTreeMap;
 /// The keyspace.
 pub(super) const BULK: &str = "bulk";
 
-/// Its keys, which are put in turn.
+/// Its keys, which are put in turn, and those beside a compaction: their records are moved while they are replaced.
 const KEYS: u64 = 120;
+const FEW_KEYS: u64 = 8;
 
-/// When a put began and ended. The put with number `n` is the `n`-th of them.
-pub(super) type Put = (u64, Option<u64>);
+/// The puts of a run.
+#[derive(Default)]
+pub(super) struct Puts {
+    /// The number of keys.
+    keys: u64,
+    /// When each put began and ended. The put with number `n` is the `n`-th of them.
+    puts: Vec<(u64, Option<u64>)>,
+}
 
 /// Puts the values.
 pub(super) fn bulk(world: &World) -> Result<()> {
     let space = world.db.keyspace(BULK)?;
+    let keys = if world.plan.compacts { FEW_KEYS } else { KEYS };
+    lock(&world.notes.bulk).keys = keys;
     for number in 0..world.plan.bulk {
-        lock(&world.notes.bulk).push((world.now(), None));
-        space.insert((number % KEYS).to_be_bytes(), value(number))?;
+        lock(&world.notes.bulk).puts.push((world.now(), None));
+        space.insert((number % keys).to_be_bytes(), value(number))?;
         let ended = world.now();
         world.stage.count("large values", 1);
-        if let Some((_, end)) = lock(&world.notes.bulk).last_mut() {
+        if let Some((_, end)) = lock(&world.notes.bulk).puts.last_mut() {
             *end = Some(ended);
         }
     }
@@ -38,7 +47,7 @@ fn value(number: u64) -> Vec<u8> {
 ///
 /// # Panics
 /// If it is not.
-pub(super) fn compare(db: &Database, puts: &[Put], floor: u64, now: u64) -> Result<()> {
+pub(super) fn compare(db: &Database, Puts { keys, puts }: &Puts, floor: u64, now: u64) -> Result<()> {
     let Some(space) = db.existing_keyspace(BULK)? else {
         assert!(puts.iter().all(|(_, ended)| ended.is_none_or(|ended| ended >= floor)), "the keyspace is there");
         return Ok(());
@@ -46,7 +55,7 @@ pub(super) fn compare(db: &Database, puts: &[Put], floor: u64, now: u64) -> Resu
     let found = found(&space)?;
     let count = found.values().max().map_or(0, |last| last + 1);
     let expected: BTreeMap<u64, u64> =
-        (count.saturating_sub(KEYS)..count).map(|number| (number % KEYS, number)).collect();
+        (count.saturating_sub(*keys)..count).map(|number| (number % keys, number)).collect();
     assert_eq!(found, expected, "the puts of large values are no prefix");
     let least = puts.iter().take_while(|(_, ended)| ended.is_some_and(|ended| ended < floor)).count() as u64;
     let most = puts.iter().take_while(|(began, _)| *began < now).count() as u64;

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Calls to the disk of most recoveries.
 const MOST_CALLS: u64 = 130;
 
+/// Calls to the disk of most closes, and of most openings of a closed database.
+const MOST_CALLS_CLEAN: u64 = 50;
+
 /// An hour, in milliseconds.
 const HOUR_MS: i32 = 3_600_000;
 
@@ -47,6 +50,7 @@ impl Plan {
             loaded: if random.random_ratio(1, 2) { random.random_range(40..=200) } else { 0 },
             sync_ns: [0, 1_000_000, 50_000_000][random.random_range(0..3)],
             bulk: 0,
+            compacts: false,
             markers: if random.random_ratio(1, 4) { random.random_range(1..=2) } else { 0 },
             peeks: random.random_ratio(1, 8),
             operations: random.random_range(4..=24),
@@ -60,6 +64,8 @@ impl Plan {
             stalls: [0, 8, 64, 512][random.random_range(0..4)],
             tick_ns: [200, 2_000, 20_000][random.random_range(0..3)],
             crashes: Vec::new(),
+            closing: Vec::new(),
+            reopening: Vec::new(),
             faults: Vec::new(),
         };
         if !small && !heavy && random.random_ratio(1, 8) {
@@ -81,6 +87,9 @@ impl Plan {
             plan.draw_crashes(&mut random, horizon);
         }
         plan.draw_faults(&mut random, horizon, kind == Profile::Faults);
+        // From numbers of their own: all else is drawn as it would be without.
+        plan.draw_compaction(&mut Pcg64Mcg::seed_from_u64(seed ^ 0xC0_4AC7));
+        plan.draw_closing(&mut Pcg64Mcg::seed_from_u64(seed ^ 0xC1_05E5));
         plan
     }
 
@@ -153,6 +162,39 @@ impl Plan {
             }
         }
         self.faults.sort_by_key(|fault| fault.step);
+    }
+}
+
+impl Plan {
+    /// A thread that compacts needs several large pages of records.
+    fn draw_compaction(&mut self, random: &mut Pcg64Mcg) {
+        if !self.is_small() && !self.heavy && self.bulk == 0 && random.random_ratio(1, 10) {
+            self.compacts = true;
+            // Some keys whose records are moved while they are put.
+            self.bulk = random.random_range(60..=160);
+            self.heap[1] = 16 << 20;
+            // Large values have many words.
+            self.apart = 64;
+        }
+    }
+
+    /// Crashes of the close, and of the opening after it, if there are any crashes.
+    fn draw_closing(&mut self, random: &mut Pcg64Mcg) {
+        if self.crashes.is_empty() {
+            return;
+        }
+        for crashes in [&mut self.closing, &mut self.reopening] {
+            for _ in 0..random.random_range(0..3) {
+                crashes.push(Crash {
+                    when: When::Call(Kind::Any, random.random_range(0..MOST_CALLS_CLEAN), wide(random, 1 << 10)),
+                    end: draw_end(random),
+                    // No reader looks at these images: some are of a database that is closed.
+                    seed: random.random::<u64>() & !7 | random.random_range(1..8),
+                    again: random.random_ratio(1, 3).then(|| random.random_range(0..MOST_CALLS_CLEAN)),
+                    within: Vec::new(),
+                });
+            }
+        }
     }
 }
 

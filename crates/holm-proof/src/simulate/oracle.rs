@@ -1,6 +1,7 @@
 //! What is expected of a run: of the answers that its threads got, and of each image that a crash has left.
 
 use super::bulk;
+use super::compaction;
 use super::marks;
 use super::plan::{Crash, End, Plan, When};
 use super::readers;
@@ -25,6 +26,9 @@ pub(super) fn judge_answers(world: &World) {
     let report = world.db.check().expect("it can be read");
     assert_eq!(report.faults, Vec::<String>::new(), "faults at the end");
     judge_space(world);
+    let now = world.now();
+    bulk::compare(&world.db, &lock(&world.notes.bulk), now, now).expect("nothing has failed");
+    compaction::compare(&world.db, &lock(&world.notes.hollow), now, now).expect("nothing has failed");
     let stats = world.db.stats();
     assert_eq!(stats.snapshots.open, 0, "{:?}", stats.snapshots);
     assert_eq!(stats.snapshots.record_bytes, 0, "{:?}", stats.snapshots);
@@ -131,6 +135,7 @@ fn compare(db: &Database, moment: &Moment, floor: u64, notes: &Notes) {
     compare_generations(db, now, floor, notes);
     marks::compare(db, &lock(&notes.marks), floor, now).expect("sound");
     bulk::compare(db, &lock(&notes.bulk), floor, now).expect("sound");
+    compaction::compare(db, &lock(&notes.hollow), floor, now).expect("sound");
 }
 
 fn compare_generations(db: &Database, now: u64, floor: u64, notes: &Notes) {

@@ -143,6 +143,8 @@ pub struct Plan {
     pub sync_ns: u64,
     /// How many large values a thread puts.
     pub bulk: u64,
+    /// Whether a thread compacts the database.
+    pub compacts: bool,
     /// Threads that set marks.
     pub markers: u64,
     /// Whether a thread opens the database for reading beside the writers.
@@ -170,6 +172,10 @@ pub struct Plan {
     pub tick_ns: u64,
     /// Crashes.
     pub crashes: Vec<Crash>,
+    /// Crashes of the close.
+    pub closing: Vec<Crash>,
+    /// Crashes of the opening after it.
+    pub reopening: Vec<Crash>,
     /// Faults, in the order of their steps.
     pub faults: Vec<FaultAt>,
 }

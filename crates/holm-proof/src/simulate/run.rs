@@ -1,6 +1,8 @@
 //! One run: a plan is executed under its scheduler, and judged.
 
 use super::bulk;
+use super::closing;
+use super::compaction;
 use super::counts::Counts;
 use super::marks;
 use super::oracle;
@@ -160,7 +162,7 @@ fn live(world: World, disk: &SimDisk) -> Notes {
     let writers = plan.workers
         + plan.registers
         + plan.markers
-        + [plan.solo, plan.drops, plan.expires, plan.bulk > 0].map(u64::from).iter().sum::<u64>();
+        + [plan.solo, plan.drops, plan.expires, plan.bulk > 0, plan.compacts].map(u64::from).iter().sum::<u64>();
     world.writers.store(writers, SeqCst);
     thread::scope(|scope| {
         let world = &world;
@@ -188,6 +190,9 @@ fn live(world: World, disk: &SimDisk) -> Notes {
         }
         if plan.bulk > 0 {
             write(Box::new(|| bulk::bulk(world)));
+        }
+        if plan.compacts {
+            write(Box::new(|| compaction::compaction(world)));
         }
         (0..plan.markers).for_each(|thread| write(Box::new(move || marks::marks(world, thread))));
         if plan.peeks {
@@ -223,18 +228,18 @@ fn end(world: World, disk: &SimDisk) -> Notes {
         oracle::judge_answers(&world);
     }
     let (plan, stage) = (world.plan.clone(), world.stage.clone());
-    let World { db, board, notes, .. } = world;
-    let left = board.lists();
-    drop(board);
-    let closed = db.close();
     if failed {
+        let World { db, board, notes, .. } = world;
+        drop(board);
+        // It may be refused: nothing is left to judge but the images.
+        drop(db.close());
         return notes;
     }
-    closed.expect("nothing has failed");
-    let left = left.expect("nothing has failed");
-    readers::read_closed(&plan, &stage, disk, &left);
-    let db = open(&plan, &stage, disk).expect("closed");
-    let found = Board::new(&db, 0, 0).and_then(|board| board.lists()).expect("sound");
-    assert_eq!(found, left, "closed and opened");
+    world.sync().expect("nothing has failed");
+    let now = world.now();
+    let World { db, board, notes, .. } = world;
+    let left = board.lists().expect("nothing has failed");
+    drop(board);
+    closing::close_and_open(db, &plan, &stage, disk, (now, &left));
     notes
 }

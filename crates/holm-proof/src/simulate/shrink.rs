@@ -56,6 +56,9 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     add(&|plan| plan.markers = 0);
     add(&|plan| plan.markers = plan.markers.min(1));
     add(&|plan| plan.bulk /= 2);
+    add(&|plan| plan.compacts = false);
+    add(&|plan| plan.closing.clear());
+    add(&|plan| plan.reopening.clear());
     add(&|plan| plan.expires = false);
     add(&|plan| plan.drops = false);
     add(&|plan| plan.heavy = false);

@@ -1,6 +1,7 @@
 //! What the threads of a run share: the database, what they note of it, and which errors are no surprise.
 
-use super::bulk::Put;
+use super::bulk::Puts;
+use super::compaction::Change;
 use super::marks::Marks;
 use super::plan::{Plan, What};
 use super::solo::Step;
@@ -47,7 +48,8 @@ pub(super) struct Notes {
     /// A whole backup, and increments, each of which has the one before as its base.
     pub(super) backups: Mutex<Vec<Backup>>,
     pub(super) marks: Mutex<Marks>,
-    pub(super) bulk: Mutex<Vec<Put>>,
+    pub(super) bulk: Mutex<Puts>,
+    pub(super) hollow: Mutex<Vec<Change>>,
 }
 
 /// A backup.

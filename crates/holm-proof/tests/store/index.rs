@@ -51,8 +51,8 @@ fn begun(mode: Mode, disk: &SimDisk, before: &Contents) -> Session {
     Session::begin(mode.open(disk).expect("sound"), mode, before.clone()).expect("sound")
 }
 
-/// Opens a disk and compares it. Returns the open database, and how it was found: not closed (0), closed without an index
-/// that counts (1), or with one (2).
+/// Opens a disk and compares it. Returns the open database, and how it was found: not closed (0), closed without an
+/// index that counts (1), or with one (2).
 fn open(mode: Mode, disk: &SimDisk, history: &History, context: &str) -> (Session, usize) {
     let db = mode.open(disk).unwrap_or_else(|error| panic!("{context}: {error}"));
     let (clean, by_index) = (db.recovery().source == RecoveredFrom::CleanShutdown, db.recovery().from_index);
@@ -167,9 +167,10 @@ fn a_refusal_in_closing_loses_nothing() {
     }
 }
 
-/// The disk has written some sectors of an index and says that it has written all, or returns zeros for some.
+/// The disk has written some sectors of an index and says that it has written all, returns zeros for some, or a wrong
+/// bit.
 #[test]
-fn a_torn_index_is_not_read() {
+fn a_torn_or_damaged_index_is_not_read() {
     for mode in modes() {
         let (whole, after, indexes) = closed(mode, LIVES, 8 * PAIRS);
         let (old, new) = (&indexes[LIVES as usize - 2], &indexes[LIVES as usize - 1]);
@@ -186,6 +187,11 @@ fn a_torn_index_is_not_read() {
                 let of = |at| if at == lost { other } else { &new[..] };
                 torn.push((0..sectors).flat_map(|at| sector(of(at), at)).collect());
             }
+        }
+        for byte in (0..new.len()).step_by(29) {
+            let mut damaged = new.clone();
+            damaged[byte] ^= 1 << (byte % 8);
+            torn.push(damaged);
         }
         for (number, bytes) in torn.iter().enumerate().filter(|(_, bytes)| *bytes != new) {
             let (disk, context) = (whole.kill(), format!("{mode:?}, index {number}, {} bytes", bytes.len()));
