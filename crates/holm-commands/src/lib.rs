@@ -6,7 +6,7 @@
 //! | `reply` | replies as values, and their bytes in both versions of the protocol |
 //! | `command`, `table` | what is known about each command; the table of all, with one line for each function |
 //! | `store` | what commands need of a store; `over_holm` is that of one database of Holm |
-//! | `execute`, `one_key`, `many_gets` | running commands: one, several at one instant, or at a snapshot |
+//! | `execute`, `one_key`, `many_gets`, `joined` | running commands: one, several at one instant, or at a snapshot |
 //! | `context`, `entry`, `walk` | what a command sees: the time, keys and their records, walks over them |
 //! | `record`, `rows` | the bytes at rest |
 //! | `members`, `list` | collections, small ones within a record and large ones as rows |
@@ -27,6 +27,7 @@ mod entry;
 mod execute;
 mod geohash;
 mod glob;
+mod joined;
 mod list;
 mod many_gets;
 mod members;
@@ -54,6 +55,7 @@ pub use cursors::Cursors;
 pub use entry::MAX_NAME;
 pub use execute::{At, Function, run};
 pub use glob::matches;
+pub use joined::may_share;
 pub use number::{count, float, format_float, integer, parse_float, parse_integer};
 pub use over_holm::Databases;
 pub use record::describe_record;

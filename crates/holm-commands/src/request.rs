@@ -128,10 +128,9 @@ impl RequestParser {
         Arguments::new(self.typed.as_deref().unwrap_or(input), &self.places)
     }
 
-    /// Returns where the two words of a command lie in the same input; `None` if there are not two, or if a person has
-    /// typed them.
-    pub fn places(&self) -> Option<&[Place; 2]> {
-        self.places.first_chunk().filter(|_| self.places.len() == 2 && self.typed.is_none())
+    /// Returns where the words lie in the input; `None` of a typed line, whose words may lie elsewhere.
+    pub fn places(&self) -> Option<&[Place]> {
+        self.typed.is_none().then_some(&self.places)
     }
 
     /// Forgets the command. The next input begins behind it.

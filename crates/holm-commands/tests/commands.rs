@@ -2,6 +2,8 @@
 
 #[path = "commands/families.rs"]
 mod families;
+#[path = "commands/joined.rs"]
+mod joined;
 #[path = "commands/model.rs"]
 mod model;
 #[path = "commands/races.rs"]

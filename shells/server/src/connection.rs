@@ -1,11 +1,12 @@
 //! A connection: its socket, its buffers and its session.
 
+use crate::joined::Run;
 use crate::mail::Message;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Costs;
 use crate::stream::Stream;
-use holm_commands::{Place, Reply, RequestParser, Signal};
+use holm_commands::{Reply, RequestParser, Signal};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::atomic::Ordering;
@@ -15,9 +16,6 @@ const ENOUGH_OUTPUT: usize = 1 << 20;
 
 /// The most bytes of a large argument that one read takes.
 const LARGE_READ: usize = 4 << 20;
-
-/// The most GETs that are carried out together.
-const MOST_GETS: usize = 64;
 
 /// A buffer that is empty and larger than this is given back.
 const LARGE_BUFFER: usize = 1 << 20;
@@ -29,6 +27,8 @@ pub(crate) struct Connection {
     /// All before this is carried out.
     start: usize,
     parser: RequestParser,
+    /// Commands that are carried out together: none between two calls.
+    run: Run,
     output: Vec<u8>,
     /// All before this is sent.
     sent: usize,
@@ -58,6 +58,7 @@ impl Connection {
             input: Vec::new(),
             start: 0,
             parser: RequestParser::default(),
+            run: Run::default(),
             output: Vec::new(),
             sent: 0,
             begun: 0,
@@ -149,10 +150,10 @@ impl Connection {
         }
     }
 
-    /// Carries out the commands that are whole. GETs that follow each other are carried out together.
+    /// Carries out the commands that are whole. Some that follow each other are carried out together.
     fn carry_out(&mut self, shared: &Shared, costs: &mut Costs) {
         self.has_commands = false;
-        let mut gets: Vec<[Place; 2]> = Vec::new();
+        let mut run = std::mem::take(&mut self.run);
         loop {
             if !self.may_proceed() {
                 self.has_commands = self.start < self.input.len();
@@ -162,30 +163,27 @@ impl Connection {
             match self.parser.parse(&self.input[self.start..], &limits) {
                 Ok(None) => break,
                 Ok(Some(used)) => {
-                    let arguments = self.parser.arguments(&self.input[self.start..]);
-                    let get = self.parser.places().filter(|_| self.session.may_join(&arguments));
-                    if let Some([name, key]) = get {
-                        let of = |(from, to): Place| (from + self.start, to + self.start);
-                        gets.push([of(*name), of(*key)]);
-                    } else if !arguments.is_empty() {
-                        self.session.execute_gets(shared, &self.input, &mut gets, costs, &mut self.output);
-                        self.session.execute(shared, &arguments, costs, &mut self.output);
-                    }
-                    if gets.len() == MOST_GETS {
-                        self.session.execute_gets(shared, &self.input, &mut gets, costs, &mut self.output);
+                    let (input, out) = (&self.input, &mut self.output);
+                    let arguments = self.parser.arguments(&input[self.start..]);
+                    if !arguments.is_empty() {
+                        let of = (&input[..], self.start, self.parser.places().unwrap_or_default());
+                        if !self.session.join(shared, of, &mut run, costs, out) {
+                            self.session.execute(shared, &arguments, costs, out);
+                        }
                     }
                     self.start += used;
                     self.parser.next();
                 }
                 Err(error) => {
-                    self.session.execute_gets(shared, &self.input, &mut gets, costs, &mut self.output);
+                    self.session.execute_run(shared, &self.input, &mut run, costs, &mut self.output);
                     let text = format!("ERR Protocol error: {}", error.0);
                     Reply::error(text).encode(self.session.protocol, &mut self.output);
                     self.session.is_closing = true;
                 }
             }
         }
-        self.session.execute_gets(shared, &self.input, &mut gets, costs, &mut self.output);
+        self.session.execute_run(shared, &self.input, &mut run, costs, &mut self.output);
+        self.run = run;
         if self.start == self.input.len() {
             self.input.clear();
             self.start = 0;

@@ -1,7 +1,7 @@
 //! Databases in a folder of a test, and commands as lines.
 
 use holm_commands::{
-    Arguments, At, CommandIndex, Cursors, Databases, Function, OwnedArguments, Protocol, Reply, TABLE,
+    Arguments, At, Command, CommandIndex, Cursors, Databases, Function, OwnedArguments, Protocol, Reply, TABLE,
 };
 use tempfile::TempDir;
 
@@ -32,9 +32,13 @@ impl Tested {
         At { database: 0, now: self.now, seed: self.seed, cursors: &self.cursors }
     }
 
+    pub(crate) fn command(&self, name: &[u8]) -> &'static Command<Function> {
+        self.index.find(name).unwrap()
+    }
+
     pub(crate) fn run(&mut self, arguments: &Arguments<'_>) -> Reply {
         self.seed += 1;
-        let command = self.index.find(&arguments[0]).unwrap();
+        let command = self.command(&arguments[0]);
         assert!(command.accepts(arguments.len()));
         match self.databases.execute(command, arguments, self.at()) {
             Ok((reply, _)) => reply,

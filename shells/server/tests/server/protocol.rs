@@ -153,3 +153,44 @@ fn gets_of_a_pipeline_are_answered_in_their_order() {
     }
     assert!(served.client().ask("info commandstats").contains("cmdstat_get:calls=2462,"));
 }
+
+#[test]
+fn writes_of_a_pipeline_are_answered_in_their_order() {
+    // Writes of one key each share a transaction: one that is refused undoes none of the others.
+    let served = Served::new(&["--workers", "2"]);
+    let (mut client, mut other) = (served.client(), served.client());
+    (0..150).for_each(|field| drop(client.ask(&format!("hset hash f{field} 1"))));
+    let long = "x".repeat(holm_commands::MAX_NAME + 1);
+    let steps = [
+        ("set key 1", "OK"),
+        ("lpush key x", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
+        ("incr key", "2"),
+        ("hset hash new", "-ERR wrong number of arguments for 'hset' command"),
+        ("rpush list a", "1"),
+        ("get key", "2"),
+        ("rpush list b", "2"),
+        ("nothing", "-ERR unknown command 'nothing', with args beginning with: "),
+        ("hset hash new 1", "1"),
+        ("set key 7", "OK"),
+    ];
+    let refused = format!("hset hash newer 1 {long} 1");
+    for (line, _) in steps.iter().chain([&(&refused[..], ""), &("incr key", "")]) {
+        client.send(line);
+    }
+    for (line, reply) in steps {
+        assert_eq!(client.receive(), reply, "{line}");
+    }
+    assert!(client.receive().starts_with("-ERR a key or member has at most"));
+    assert_eq!([client.receive(), client.ask("hlen hash"), client.ask("get key")], ["8", "151", "8"]);
+    // What waits for elements gets them, and writes within MULTI are queued.
+    other.send("blpop queue 0");
+    while !client.ask("info clients").contains("blocked_clients:1\\r") {}
+    for line in ["incr key", "rpush queue x", "multi", "incr key", "incr key", "exec", "incr key", "incr key"] {
+        client.send(line);
+    }
+    for reply in ["9", "1", "OK", "QUEUED", "QUEUED", "[10 11]", "12", "13"] {
+        assert_eq!(client.receive(), reply);
+    }
+    assert_eq!([other.receive(), client.ask("llen queue")], ["[queue x]", "0"]);
+    assert!(client.ask("info commandstats").contains("cmdstat_incr:calls=8,"));
+}
