@@ -157,25 +157,40 @@ impl<'c, 'k> Members<'c, 'k> {
                 }
                 Ok(old)
             }
-            Form::Rows { .. } => self.insert_row(member, value),
+            Form::Rows { .. } => {
+                let old = self.get(member)?;
+                self.write_row(member, value, old.as_deref())?;
+                Ok(old)
+            }
         }
     }
 
-    fn insert_row(&mut self, member: &[u8], value: &[u8]) -> Outcome<Option<Vec<u8>>> {
-        let old = self.get(member)?;
+    /// As [`Members::insert`], for a member whose value was read just before: it is not read once more.
+    pub(crate) fn insert_over(&mut self, member: &[u8], value: &[u8], old: Option<&[u8]>) -> Outcome<()> {
+        if !self.is_in_rows() {
+            return self.insert(member, value).map(drop);
+        }
+        check_name(member)?;
+        self.changed = true;
+        self.write_row(member, value, old)
+    }
+
+    /// Writes the rows of a member in place of those of its old value, and counts it if it is new.
+    fn write_row(&mut self, member: &[u8], value: &[u8], old: Option<&[u8]>) -> Outcome<()> {
+        if old == Some(value) {
+            return Ok(());
+        }
         let (store, database) = (self.context.store, self.database());
-        let Form::Rows { version, count, .. } = &mut self.form else { return Ok(None) };
-        if self.kind == Kind::SortedSet && old.as_deref() != Some(value) {
-            if let Some(old) = &old {
+        let Form::Rows { version, count, .. } = &mut self.form else { return Ok(()) };
+        if self.kind == Kind::SortedSet {
+            if let Some(old) = old {
                 store.remove(database, Area::Rows, &rows::key(rows::BY_SCORE, *version, &[old, member].concat()))?;
             }
             store.insert(database, Area::Rows, &rows::key(rows::BY_SCORE, *version, &[value, member].concat()), &[])?;
         }
-        if old.as_deref() != Some(value) {
-            store.insert(database, Area::Rows, &rows::key(rows::family(self.kind), *version, member), value)?;
-        }
+        store.insert(database, Area::Rows, &rows::key(rows::family(self.kind), *version, member), value)?;
         *count += u64::from(old.is_none());
-        Ok(old)
+        Ok(())
     }
 
     fn move_to_rows(&mut self) -> Outcome<()> {
@@ -183,7 +198,7 @@ impl<'c, 'k> Members<'c, 'k> {
         let Form::Inline(body) = std::mem::replace(&mut self.form, Form::Rows { version, changes: 0, count: 0 }) else {
             return Ok(());
         };
-        inline(&body).try_for_each(|found| self.insert_row(found.member, found.value).map(drop))
+        inline(&body).try_for_each(|found| self.write_row(found.member, found.value, None))
     }
 
     /// Removes members, and returns how many were there.

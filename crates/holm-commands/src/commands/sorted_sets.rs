@@ -74,12 +74,12 @@ enum Change {
 }
 
 fn add_member(set: &mut Members<'_, '_>, member: &[u8], score: f64, conditions: Conditions) -> Outcome<Change> {
-    let old = set.get(member)?.map(|value| score_of(&value));
-    let Some(old) = old else {
+    let stored = set.get(member)?;
+    let Some(old) = stored.as_deref().map(score_of) else {
         if conditions.if_present {
             return Ok(Change::Refused);
         }
-        set.insert(member, &sortable(score))?;
+        set.insert_over(member, &sortable(score), None)?;
         return Ok(Change::Added(score));
     };
     if conditions.if_absent {
@@ -95,7 +95,7 @@ fn add_member(set: &mut Members<'_, '_>, member: &[u8], score: f64, conditions: 
     if new == old {
         return Ok(Change::Same(old));
     }
-    set.insert(member, &sortable(new))?;
+    set.insert_over(member, &sortable(new), stored.as_deref())?;
     Ok(Change::Changed(new))
 }
 
