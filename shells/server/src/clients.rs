@@ -1,6 +1,8 @@
 //! What is known about each client, for CLIENT LIST and for those who close connections.
 
 use crate::mail::ConnectionPlace;
+use crate::topics::TopicKind;
+use holm_commands::{Outcome, Refusal};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -10,8 +12,34 @@ use std::time::Instant;
 pub(crate) struct Client {
     pub(crate) place: ConnectionPlace,
     pub(crate) address: String,
+    /// The server's end of the connection.
+    pub(crate) local_address: String,
     pub(crate) since: Instant,
     details: Mutex<ClientDetails>,
+}
+
+/// What a client is here for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientKind {
+    Normal,
+    Subscriber,
+    /// Another server: a single node has none.
+    Server,
+}
+
+impl ClientKind {
+    /// Reads the kind as clients write it.
+    ///
+    /// # Errors
+    /// There is no such kind.
+    pub(crate) fn read(word: &[u8]) -> Outcome<Self> {
+        match &word.to_ascii_lowercase()[..] {
+            b"normal" => Ok(ClientKind::Normal),
+            b"pubsub" => Ok(ClientKind::Subscriber),
+            b"master" | b"replica" | b"slave" => Ok(ClientKind::Server),
+            _ => Err(Refusal::of(format!("ERR Unknown client type '{}'", word.escape_ascii()))),
+        }
+    }
 }
 
 /// What changes about a client.
@@ -26,8 +54,8 @@ pub(crate) struct ClientDetails {
     pub(crate) last_command: &'static str,
     pub(crate) last_used: Option<Instant>,
     pub(crate) is_new_protocol: bool,
-    pub(crate) channels: usize,
-    pub(crate) patterns: usize,
+    /// The numbers of subscriptions by kind.
+    pub(crate) subscriptions: [usize; TopicKind::ALL.len()],
     /// The number of queued commands, if it is within MULTI.
     pub(crate) queued: Option<usize>,
     pub(crate) is_blocked: bool,
@@ -37,11 +65,15 @@ impl ClientDetails {
     pub(crate) fn user(&self) -> &[u8] {
         if self.user.is_empty() { crate::acl::DEFAULT } else { &self.user }
     }
+
+    pub(crate) fn kind(&self) -> ClientKind {
+        if self.subscriptions == [0; TopicKind::ALL.len()] { ClientKind::Normal } else { ClientKind::Subscriber }
+    }
 }
 
 impl Client {
-    pub(crate) fn new(place: ConnectionPlace, address: String) -> Self {
-        Client { place, address, since: Instant::now(), details: Mutex::default() }
+    pub(crate) fn new(place: ConnectionPlace, address: String, local_address: String) -> Self {
+        Client { place, address, local_address, since: Instant::now(), details: Mutex::default() }
     }
 
     pub(crate) fn details(&self) -> MutexGuard<'_, ClientDetails> {
@@ -51,24 +83,26 @@ impl Client {
     /// Returns the line of CLIENT LIST.
     pub(crate) fn line(&self) -> String {
         let details = self.details();
-        let flags = match (&details.queued, details.is_blocked, details.channels + details.patterns) {
+        let flags = match (&details.queued, details.is_blocked, details.kind()) {
             (Some(_), _, _) => "x",
             (None, true, _) => "b",
-            (None, false, 1..) => "P",
+            (None, false, ClientKind::Subscriber) => "P",
             _ => "N",
         };
         let idle = details.last_used.unwrap_or(self.since).elapsed().as_secs();
         let command = if details.last_command.is_empty() { "NULL" } else { details.last_command };
         format!(
-            "id={} addr={} name={} age={} idle={idle} flags={flags} db={} sub={} psub={} multi={} cmd={command} \
-             user={} resp={} lib-name={} lib-ver={}",
+            "id={} addr={} laddr={} name={} age={} idle={idle} flags={flags} db={} sub={} psub={} ssub={} multi={} \
+             cmd={command} user={} resp={} lib-name={} lib-ver={}",
             self.place.id,
             self.address,
+            self.local_address,
             String::from_utf8_lossy(&details.name),
             self.since.elapsed().as_secs(),
             details.database,
-            details.channels,
-            details.patterns,
+            details.subscriptions[TopicKind::Channel as usize],
+            details.subscriptions[TopicKind::Pattern as usize],
+            details.subscriptions[TopicKind::Shard as usize],
             details.queued.map_or(-1, |queued| queued as i64),
             String::from_utf8_lossy(details.user()),
             if details.is_new_protocol { 3 } else { 2 },

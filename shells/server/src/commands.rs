@@ -9,6 +9,7 @@ mod connection;
 mod debug;
 mod describe;
 mod info;
+mod kill;
 mod latency;
 mod ours;
 mod server;
@@ -60,7 +61,10 @@ const OF_CHANNELS: &[Command<OwnFunction>] = &[
     of("psubscribe", -2, MESSAGES | ALONE, NONE, channels::psubscribe, "Subscribes to patterns of channels"),
     of("punsubscribe", -1, MESSAGES | ALONE, NONE, channels::punsubscribe, "Ends subscriptions to patterns"),
     of("publish", 3, MESSAGES, NONE, channels::publish, "Sends a message to a channel"),
-    of("pubsub", -2, PUBSUB, NONE, channels::pubsub, "CHANNELS, NUMSUB, NUMPAT"),
+    of("ssubscribe", -2, MESSAGES | ALONE, NONE, channels::ssubscribe, "Subscribes to channels of shards"),
+    of("sunsubscribe", -1, MESSAGES | ALONE, NONE, channels::sunsubscribe, "Ends subscriptions to channels of shards"),
+    of("spublish", 3, MESSAGES, NONE, channels::spublish, "Sends a message to a channel of a shard"),
+    of("pubsub", -2, PUBSUB, NONE, channels::pubsub, "CHANNELS, NUMSUB, NUMPAT, SHARDCHANNELS, SHARDNUMSUB"),
 ];
 
 #[rustfmt::skip]

@@ -6,6 +6,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Costs;
 use crate::stream::Stream;
+use crate::topics::TopicKind;
 use holm_commands::{Reply, RequestParser, Signal};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -216,15 +217,18 @@ impl Connection {
 
     /// Appends a message of a channel, if the connection still wants it.
     pub(crate) fn deliver(&mut self, message: &Message) {
-        let Message { pattern, channel, content } = message;
-        let parts = match pattern {
-            Some(pattern) if self.session.patterns.contains(pattern) => {
-                vec![Reply::fixed("pmessage"), Reply::bulk(&pattern[..]), Reply::bulk(&channel[..])]
-            }
-            None if self.session.channels.contains(channel) => vec![Reply::fixed("message"), Reply::bulk(&channel[..])],
-            _ => return,
+        let Message { kind, pattern, channel, content } = message;
+        let (word, topic) = match kind {
+            TopicKind::Channel => ("message", channel),
+            TopicKind::Pattern => ("pmessage", pattern),
+            TopicKind::Shard => ("smessage", channel),
         };
-        let parts = parts.into_iter().chain([Reply::bulk(&content[..])]).collect();
+        if !self.session.subscriptions.of(*kind).contains(topic) {
+            return;
+        }
+        let mut parts = vec![Reply::fixed(word), Reply::bulk(&topic[..])];
+        parts.extend((*kind == TopicKind::Pattern).then(|| Reply::bulk(&channel[..])));
+        parts.push(Reply::bulk(&content[..]));
         Reply::Push(parts).encode(self.session.protocol, &mut self.output);
     }
 

@@ -41,6 +41,7 @@ mod shared;
 mod slow_log;
 mod statistics;
 mod stream;
+mod subscriptions;
 mod tls;
 mod tls_stream;
 mod topics;

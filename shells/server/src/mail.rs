@@ -1,6 +1,7 @@
 //! What threads tell each other: new connections, messages of channels, keys with new elements, the stop.
 
 use crate::stream::Stream;
+use crate::topics::TopicKind;
 use holm_commands::Signal;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +17,10 @@ pub(crate) struct ConnectionPlace {
 /// A message of a channel.
 #[derive(Debug)]
 pub(crate) struct Message {
-    /// The pattern by which the subscriber has it, if not by the channel itself.
-    pub(crate) pattern: Option<Vec<u8>>,
+    /// The kind of the subscription by which the subscriber has it.
+    pub(crate) kind: TopicKind,
+    /// The pattern, if it is by one.
+    pub(crate) pattern: Vec<u8>,
     pub(crate) channel: Vec<u8>,
     pub(crate) content: Vec<u8>,
 }

@@ -9,13 +9,13 @@ use crate::mail::ConnectionPlace;
 use crate::settings::Acknowledge;
 use crate::shared::{Shared, now_millis};
 use crate::statistics::Costs;
+use crate::subscriptions::Subscriptions;
 use crate::topics::TopicKind;
 use holm::{Snapshot, Transaction};
 use holm_commands::{
     ALONE, Arguments, At, Command, FAST, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal, Reply,
     RequestLimits, Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
 };
-use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -88,8 +88,7 @@ pub(crate) struct Session {
     pub(crate) account: Arc<Account>,
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Option<Watched>,
-    pub(crate) channels: BTreeSet<Vec<u8>>,
-    pub(crate) patterns: BTreeSet<Vec<u8>>,
+    pub(crate) subscriptions: Subscriptions,
     pub(crate) blocked: Option<Blocked>,
     /// Another thread carries out the command.
     is_away: bool,
@@ -125,8 +124,7 @@ impl Session {
             account: shared.acl.default_account(),
             queue: None,
             watched: None,
-            channels: BTreeSet::new(),
-            patterns: BTreeSet::new(),
+            subscriptions: Subscriptions::default(),
             blocked: None,
             is_away: false,
             reply_mode: ReplyMode::On,
@@ -303,7 +301,7 @@ impl Session {
     }
 
     pub(crate) fn is_subscribed(&self) -> bool {
-        !self.channels.is_empty() || !self.patterns.is_empty()
+        !self.subscriptions.is_empty()
     }
 
     /// Returns whether replies wait until what they tell is synced.
@@ -430,9 +428,7 @@ impl Session {
         if let Some(blocked) = self.blocked.take() {
             shared.waiting.forget(&blocked.keys, self.place);
         }
-        for (kind, names) in [(TopicKind::Channel, &mut self.channels), (TopicKind::Pattern, &mut self.patterns)] {
-            std::mem::take(names).iter().for_each(|name| shared.topics.unsubscribe(kind, name, self.place));
-        }
+        self.subscriptions.end_all(&shared.topics, self.place);
         shared.clients.remove(self.place.id);
     }
 
@@ -443,8 +439,7 @@ impl Session {
         details.last_command = self.last_command;
         details.last_used = Some(Instant::now());
         details.is_new_protocol = self.protocol == Protocol::Resp3;
-        details.channels = self.channels.len();
-        details.patterns = self.patterns.len();
+        details.subscriptions = TopicKind::ALL.map(|kind| self.subscriptions.of(kind).len());
         details.queued = self.queue.as_ref().map(|queue| queue.commands.len());
     }
 }
@@ -459,7 +454,8 @@ fn is_pushed(reply: &Reply) -> bool {
 }
 
 fn is_for_subscribers(name: &str) -> bool {
-    matches!(name, "subscribe" | "unsubscribe" | "psubscribe" | "punsubscribe" | "ping" | "quit" | "reset")
+    let is_change = TopicKind::ALL.iter().any(|kind| kind.words().0 == name || kind.words().1 == name);
+    is_change || matches!(name, "ping" | "quit" | "reset")
 }
 
 fn unknown(arguments: &Arguments<'_>) -> Refusal {

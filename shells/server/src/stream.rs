@@ -14,6 +14,16 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
+    /// Returns the server's end of the connection as text; empty if the connection is over already.
+    pub(crate) fn local_address(&self) -> String {
+        let address = match self {
+            Stream::Tcp(stream) => stream.local_addr(),
+            Stream::Tls(stream) => stream.socket.local_addr(),
+            Stream::Unix(_) => return "unix:0".to_owned(),
+        };
+        address.map_or_else(|_| String::new(), |address| address.to_string())
+    }
+
     /// Returns whether bytes that were written wait for the socket.
     pub(crate) fn has_unsent(&self) -> bool {
         matches!(self, Stream::Tls(stream) if stream.has_unsent())

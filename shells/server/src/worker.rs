@@ -184,7 +184,7 @@ impl Worker {
             return;
         }
         let place = ConnectionPlace { worker: self.number, id };
-        let client = Arc::new(Client::new(place, address));
+        let client = Arc::new(Client::new(place, address, stream.local_address()));
         self.shared.clients.add(client.clone());
         let session = Session::new(place, client, &self.shared);
         self.connections.insert(id, Connection::new(stream, session));

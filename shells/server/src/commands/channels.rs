@@ -1,4 +1,4 @@
-//! Messages between clients.
+//! Messages between clients. On a single node the channels of shards are channels of their own, without patterns.
 
 use crate::session::Session;
 use crate::shared::Shared;
@@ -6,49 +6,33 @@ use crate::topics::TopicKind;
 use holm_commands::{Arguments, Outcome, Refusal, Reply};
 
 /// What a client is sent about a change of its subscriptions.
-fn confirmation(kind: &'static str, name: Option<&[u8]>, count: usize) -> Reply {
-    Reply::Push(vec![Reply::fixed(kind), Reply::bulk_or_null(name), Reply::count(count)])
+fn confirmation(word: &'static str, name: Option<&[u8]>, count: usize) -> Reply {
+    Reply::Push(vec![Reply::fixed(word), Reply::bulk_or_null(name), Reply::count(count)])
 }
 
 fn begin(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>, kind: TopicKind) -> Reply {
-    let word = if kind == TopicKind::Channel { "subscribe" } else { "psubscribe" };
-    let mut replies = Vec::new();
-    for name in arguments.from(1) {
-        let names = if kind == TopicKind::Channel { &mut session.channels } else { &mut session.patterns };
-        if names.insert(name.to_vec()) {
-            shared.topics.subscribe(kind, name, session.place);
-        }
-        replies.push(confirmation(word, Some(name), session.channels.len() + session.patterns.len()));
-    }
-    Reply::Several(replies)
+    let (word, _) = kind.words();
+    let confirmed = |name: &[u8]| {
+        session.subscriptions.begin(&shared.topics, kind, name, session.place);
+        confirmation(word, Some(name), session.subscriptions.count_with(kind))
+    };
+    Reply::Several(arguments.from(1).map(confirmed).collect())
 }
 
 fn end(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>, kind: TopicKind) -> Reply {
-    let word = if kind == TopicKind::Channel { "unsubscribe" } else { "punsubscribe" };
-    let names = if kind == TopicKind::Channel { &session.channels } else { &session.patterns };
+    let (_, word) = kind.words();
     let chosen: Vec<Vec<u8>> = match arguments.len() {
-        1 => names.iter().cloned().collect(),
+        1 => session.subscriptions.of(kind).iter().cloned().collect(),
         _ => arguments.from(1).map(<[u8]>::to_vec).collect(),
     };
-    let mut replies = Vec::new();
-    for name in &chosen {
-        let names = if kind == TopicKind::Channel { &mut session.channels } else { &mut session.patterns };
-        if names.remove(name) {
-            shared.topics.unsubscribe(kind, name, session.place);
-        }
-        replies.push(confirmation(word, Some(name), session.channels.len() + session.patterns.len()));
+    if chosen.is_empty() {
+        return Reply::Several(vec![confirmation(word, None, session.subscriptions.count_with(kind))]);
     }
-    if replies.is_empty() {
-        replies.push(confirmation(word, None, session.channels.len() + session.patterns.len()));
-    }
-    Reply::Several(replies)
-}
-
-/// Ends all subscriptions of a connection.
-pub(super) fn leave_all(session: &mut Session, shared: &Shared) {
-    for (kind, names) in [(TopicKind::Channel, &mut session.channels), (TopicKind::Pattern, &mut session.patterns)] {
-        std::mem::take(names).iter().for_each(|name| shared.topics.unsubscribe(kind, name, session.place));
-    }
+    let confirmed = |name: &Vec<u8>| {
+        session.subscriptions.end(&shared.topics, kind, name, session.place);
+        confirmation(word, Some(name), session.subscriptions.count_with(kind))
+    };
+    Reply::Several(chosen.iter().map(confirmed).collect())
 }
 
 pub(super) fn subscribe(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
@@ -67,19 +51,36 @@ pub(super) fn punsubscribe(session: &mut Session, shared: &Shared, arguments: &A
     Ok(end(session, shared, arguments, TopicKind::Pattern))
 }
 
+pub(super) fn ssubscribe(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    Ok(begin(session, shared, arguments, TopicKind::Shard))
+}
+
+pub(super) fn sunsubscribe(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    Ok(end(session, shared, arguments, TopicKind::Shard))
+}
+
 pub(super) fn publish(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     Ok(Reply::count(shared.topics.publish(&arguments[1], &arguments[2], &shared.mailboxes)))
 }
 
+pub(super) fn spublish(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    Ok(Reply::count(shared.topics.publish_to_shard(&arguments[1], &arguments[2], &shared.mailboxes)))
+}
+
 pub(super) fn pubsub(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let names = |kind| {
+        let topics = shared.topics.matching(kind, arguments.get(2));
+        Reply::bulks(topics.into_iter().map(|(name, _)| name))
+    };
+    let counts = |kind| {
+        let of = |name: &[u8]| (Reply::bulk(name), Reply::count(shared.topics.subscriber_count(kind, name)));
+        Reply::Map(arguments.from(2).map(of).collect())
+    };
     match (&arguments[1].to_ascii_lowercase()[..], arguments.len()) {
-        (b"channels", 2 | 3) => {
-            Ok(Reply::bulks(shared.topics.channels(arguments.get(2)).into_iter().map(|(name, _)| name)))
-        }
-        (b"numsub", _) => {
-            let of = |name: &[u8]| (Reply::bulk(name), Reply::count(shared.topics.subscriber_count(name)));
-            Ok(Reply::Map(arguments.from(2).map(of).collect()))
-        }
+        (b"channels", 2 | 3) => Ok(names(TopicKind::Channel)),
+        (b"shardchannels", 2 | 3) => Ok(names(TopicKind::Shard)),
+        (b"numsub", _) => Ok(counts(TopicKind::Channel)),
+        (b"shardnumsub", _) => Ok(counts(TopicKind::Shard)),
         (b"numpat", 2) => Ok(Reply::count(shared.topics.pattern_count())),
         _ => Err(Refusal::text("ERR unknown subcommand or wrong number of arguments. Try PUBSUB CHANNELS.")),
     }

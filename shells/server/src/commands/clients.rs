@@ -1,6 +1,7 @@
 //! CLIENT: this connection and the others.
 
-use crate::clients::Client;
+use crate::clients::{Client, ClientKind};
+use crate::commands::kill::kill;
 use crate::mail::Mail;
 use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
@@ -43,7 +44,8 @@ pub(super) fn client(session: &mut Session, shared: &Shared, arguments: &Argumen
         (b"no-evict" | b"no-touch", 3) => Err(SYNTAX),
         (b"help", 2) => Ok(Reply::bulks([
             "CLIENT ID | GETNAME | SETNAME name | SETINFO LIB-NAME|LIB-VER value | INFO",
-            "CLIENT LIST [ID id ...] | KILL address | KILL ID id | KILL ADDR address | UNBLOCK id [TIMEOUT|ERROR]",
+            "CLIENT LIST [ID id ...|TYPE type] | UNBLOCK id [TIMEOUT|ERROR]",
+            "CLIENT KILL address | KILL [ID id] [ADDR address] [LADDR address] [USER user] [TYPE type] [SKIPME yes|no]",
             "CLIENT REPLY ON|OFF|SKIP | NO-EVICT ON|OFF | NO-TOUCH ON|OFF",
         ])),
         _ => Err(wrong()),
@@ -64,76 +66,23 @@ fn set_info(session: &Session, arguments: &Arguments<'_>) -> Outcome<Reply> {
 }
 
 fn list(shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let mut ids = None;
+    let (mut ids, mut kind) = (None, None);
     match arguments.len() {
         2 => {}
         4.. if arguments.is(2, "id") => {
             let id = |text| parse_integer(text).ok_or(Refusal::text("ERR Invalid client ID"));
             ids = Some(arguments.from(3).map(id).collect::<Outcome<Vec<_>>>()?);
         }
-        4 if arguments.is(2, "type") => {
-            let known = ["normal", "master", "replica", "slave", "pubsub"].iter().any(|kind| arguments.is(3, kind));
-            if !known {
-                return Err(Refusal::of(format!("ERR Unknown client type '{}'", arguments[3].escape_ascii())));
-            }
-        }
+        4 if arguments.is(2, "type") => kind = Some(ClientKind::read(&arguments[3])?),
         _ => return Err(SYNTAX),
     }
     let is_wanted = |client: &Client| {
-        let details = client.details();
-        let of_type = match arguments.get(3).filter(|_| arguments.is(2, "type")) {
-            None => true,
-            Some(kind) if kind.eq_ignore_ascii_case(b"pubsub") => details.channels + details.patterns > 0,
-            Some(kind) if kind.eq_ignore_ascii_case(b"normal") => details.channels + details.patterns == 0,
-            Some(_) => false,
-        };
-        of_type && ids.as_ref().is_none_or(|ids| ids.contains(&(client.place.id as i64)))
+        kind.is_none_or(|kind| client.details().kind() == kind)
+            && ids.as_ref().is_none_or(|ids| ids.contains(&(client.place.id as i64)))
     };
     let clients = shared.clients.all();
     let lines = clients.iter().filter(|client| is_wanted(client)).map(|client| client.line() + "\n");
     Ok(Reply::Verbatim(lines.collect()))
-}
-
-fn kill(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let (mut id, mut address, mut user, mut skips_me) = (None, None, None, true);
-    if arguments.len() == 3 {
-        (address, skips_me) = (Some(&arguments[2]), false);
-    }
-    let mut options = arguments.options(if arguments.len() == 3 { 3 } else { 2 });
-    while let Some(word) = options.keyword() {
-        let value = options.word().ok_or(SYNTAX)?;
-        match &word[..] {
-            b"ID" => id = Some(parse_integer(value).ok_or(Refusal::text("ERR client-id should be greater than 0"))?),
-            b"ADDR" => address = Some(value),
-            b"SKIPME" => skips_me = !value.eq_ignore_ascii_case(b"no"),
-            b"USER" if shared.acl.find(value).is_none() => {
-                return Err(Refusal::of(format!("ERR No such user '{}'", value.escape_ascii())));
-            }
-            b"USER" => user = Some(value),
-            b"TYPE" | b"LADDR" => {}
-            _ => return Err(SYNTAX),
-        }
-    }
-    let is_meant = |client: &Client| {
-        id.is_none_or(|id| client.place.id as i64 == id)
-            && address.is_none_or(|address| client.address.as_bytes() == address)
-            && user.is_none_or(|user| client.details().user() == user)
-            && !(skips_me && client.place == session.place)
-    };
-    let mut count = 0;
-    for client in shared.clients.all().iter().filter(|client| is_meant(client)) {
-        count += 1;
-        if client.place == session.place {
-            session.is_closing = true;
-        } else {
-            shared.mailbox(client.place).send(Mail::Close { id: client.place.id });
-        }
-    }
-    match (arguments.len(), count) {
-        (3, 0) => Err(Refusal::text("ERR No such client")),
-        (3, _) => Ok(Reply::OK),
-        _ => Ok(Reply::count(count)),
-    }
 }
 
 fn unblock(shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {

@@ -104,7 +104,7 @@ pub(super) fn quit(session: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outc
 
 pub(super) fn reset(session: &mut Session, shared: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
     (session.queue, session.watched, session.snapshot, session.acknowledge) = (None, None, None, None);
-    super::channels::leave_all(session, shared);
+    session.subscriptions.end_all(&shared.topics, session.place);
     (session.database, session.protocol, session.reply_mode) = (0, Protocol::Resp2, ReplyMode::On);
     session.enter(shared.acl.default_account());
     session.is_authenticated = !shared.acl.needs_password();

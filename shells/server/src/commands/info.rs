@@ -3,6 +3,7 @@
 use crate::process_memory;
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::topics::TopicKind;
 use holm_commands::{Arguments, Outcome, Reply};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,7 +77,7 @@ fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
     for (name, counter) in counters {
         writeln!(text, "{name}:{}\r", counter.load(Ordering::Relaxed))?;
     }
-    writeln!(text, "pubsub_channels:{}\r", shared.topics.channels(None).len())?;
+    writeln!(text, "pubsub_channels:{}\r", shared.topics.matching(TopicKind::Channel, None).len())?;
     writeln!(text, "pubsub_patterns:{}\r\nevicted_keys:0\r", shared.topics.pattern_count())
 }
 

@@ -152,7 +152,7 @@ fn clients(shared: &Shared) -> Vec<Value> {
             "idle_s": details.last_used.unwrap_or(client.since).elapsed().as_secs(),
             "database": details.database,
             "command": details.last_command,
-            "subscriptions": details.channels + details.patterns,
+            "subscriptions": details.subscriptions.iter().sum::<usize>(),
             "queued": details.queued,
             "is_blocked": details.is_blocked,
         })

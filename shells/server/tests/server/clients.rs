@@ -1,4 +1,4 @@
-//! A client library that nobody here wrote.
+//! A client library that nobody here wrote, and clients that end others.
 
 use crate::client::Served;
 use redis::{Commands, RedisResult};
@@ -28,4 +28,31 @@ fn the_redis_crate_works_in_both_protocols() {
         let wrong: RedisResult<i64> = connection.lpush("a", 1);
         assert!(wrong.unwrap_err().to_string().contains("WRONGTYPE"));
     }
+}
+
+#[test]
+fn connections_are_ended_by_kind_address_and_id() {
+    // The kind and the server's address were read and passed over, so that every connection was ended.
+    let served = Served::new(&["--workers", "2"]);
+    let (mut caller, mut other, mut subscriber) = (served.client(), served.client(), served.client());
+    let id = other.ask("client id");
+    assert_eq!(subscriber.ask("ssubscribe news"), "[ssubscribe news 1]");
+    let local = format!("client kill laddr {}", served.address);
+    caller.script(&[
+        ("client kill type replica", "0"),
+        ("client kill laddr 127.0.0.1:1", "0"),
+        ("client kill type nosuch", "-ERR Unknown client type 'nosuch'"),
+        ("client kill id 0", "-ERR client-id should be greater than 0"),
+        ("client kill id 99 skipme perhaps", "-ERR syntax error"),
+        ("client kill type pubsub", "1"),
+    ]);
+    assert_eq!([subscriber.receive(), other.ask("ping")], ["closed", "PONG"]);
+    caller.script(&[
+        (&format!("client kill id {id} type pubsub"), "0"),
+        (&format!("client kill id {id} type normal"), "1"),
+    ]);
+    assert_eq!(other.receive(), "closed");
+    let mut other = served.client();
+    assert_eq!([other.ask("ping"), caller.ask(&local), other.receive()], ["PONG", "1", "closed"]);
+    assert_eq!([caller.ask(&format!("{local} skipme no")), caller.receive()], ["1", "closed"]);
 }

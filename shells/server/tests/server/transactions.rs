@@ -119,6 +119,38 @@ fn messages_reach_subscribers_of_other_workers() {
 }
 
 #[test]
+fn channels_of_shards_are_channels_of_their_own() {
+    let served = Served::new(&["--workers", "2"]);
+    let (mut one, mut other) = (served.client(), served.client());
+    assert_eq!(one.ask("subscribe news"), "[subscribe news 1]");
+    assert_eq!(one.ask("psubscribe *"), "[psubscribe * 2]");
+    assert_eq!(one.ask("ssubscribe news"), "[ssubscribe news 1]");
+    assert!(other.ask("client list type pubsub").contains("sub=1 psub=1 ssub=1"));
+    other.script(&[("spublish news hello", "1"), ("spublish other x", "0"), ("publish news all", "2")]);
+    let received = [one.receive(), one.receive(), one.receive()];
+    assert_eq!(received, ["[smessage news hello]", "[message news all]", "[pmessage * news all]"]);
+    other.script(&[
+        ("pubsub shardchannels", "[news]"),
+        ("pubsub shardchannels x*", "[]"),
+        ("pubsub shardnumsub news other", "[news 1 other 0]"),
+        ("pubsub numsub news", "[news 1]"),
+    ]);
+    one.script(&[
+        ("unsubscribe", "[unsubscribe news 1]"),
+        ("punsubscribe", "[punsubscribe * 0]"),
+        ("ping", "[pong ]"),
+        ("sunsubscribe news", "[sunsubscribe news 0]"),
+        ("sunsubscribe", "[sunsubscribe nil 0]"),
+        ("get a", "nil"),
+    ]);
+    // A connection that ends leaves no subscription behind.
+    assert_eq!(one.ask("ssubscribe more"), "[ssubscribe more 1]");
+    drop(one);
+    while other.ask("pubsub shardchannels") != "[]" {}
+    assert_eq!(other.ask("spublish more x"), "0");
+}
+
+#[test]
 fn a_watched_key_of_a_database_that_changes_places_is_another_one() {
     // The watched key was looked for where it had been, so that EXEC did not notice the other one.
     let served = Served::new(&[]);
