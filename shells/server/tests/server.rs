@@ -20,6 +20,8 @@ mod pages;
 mod process;
 #[path = "server/protocol.rs"]
 mod protocol;
+#[path = "server/real_clients.rs"]
+mod real_clients;
 #[path = "server/screenshots.rs"]
 mod screenshots;
 #[path = "server/tls.rs"]
