@@ -1,5 +1,5 @@
-//! A thread with a keyspace of its own: puts, removals, batches and range removals, of which each state is known. And
-//! one that drops its keyspace, and one whose keys expire.
+//! A thread with a keyspace of its own: puts of one key or many, removals, batches and range removals, of which each
+//! state is known. And one that drops its keyspace, and one whose keys expire.
 
 use super::plan::Plan;
 use super::world::{World, lock};
@@ -73,13 +73,14 @@ pub(super) fn solo(world: &World) -> Result<()> {
                 .collect(),
             _ => model.range(name(key)..name(key + 60)).map(|(key, _)| (key.clone(), None)).collect(),
         };
-        let one_by_one = kind == 7;
+        let one_by_one = kind >= 6;
         let began = world.now();
         lock(&world.notes.solo).push(Step { began, ended: None, changes: changes.clone(), one_by_one });
         let done = match (&changes[..], kind) {
             ([(key, Some(value))], 0..3) => space.insert(key, value),
             (_, 3) => space.remove(name(key)).map(drop),
-            (all, 4..7) => all.iter().fold(world.db.batch(), |batch, change| change_in(batch, &space, change)).commit(),
+            (all, 6) => space.insert_many(all.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)))).map(drop),
+            (all, 4..6) => all.iter().fold(world.db.batch(), |batch, change| change_in(batch, &space, change)).commit(),
             _ => space.remove_range(name(key)..name(key + 60)).map(drop),
         };
         if let Err(error) = done {
