@@ -166,8 +166,9 @@ impl Keyspace {
         self.store.get_into(&self.tree, key.as_ref(), into)
     }
 
-    /// Returns the values of many keys, in the order of `keys`. Several times faster than one call for each key,
-    /// because the cache misses overlap. Each key is looked up at an instant of its own. O(k log n) for k keys.
+    /// Returns the values of many keys, in the order of `keys`. Faster than one call for each key where the data are
+    /// larger than the processor's caches, because the cache misses overlap. Each key is looked up at an instant of its
+    /// own. O(k log n) for k keys.
     ///
     /// # Errors
     /// As [`Keyspace::get`].

@@ -281,7 +281,7 @@ int holm_get_copy(const holm_keyspace *keyspace, const void *key, size_t key_siz
                   size_t *value_size);
 
 /*
- * Makes copies of the values of `count` keys, whose sizes are in `key_sizes`: several times faster than one call for
+ * Makes copies of the values of `count` keys, whose sizes are in `key_sizes`: faster than one call for
  * each, because the cache misses overlap. `values` and `value_sizes` have room for `count` results. The caller owns
  * each copy and frees it with holm_free(). The value of a key that is absent is NULL, and its size 0. Each key is read
  * at an instant of its own. `keys` to `value_sizes` may be NULL if `count` is 0. Any thread. Errors: those of
