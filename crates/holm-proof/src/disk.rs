@@ -10,7 +10,7 @@
 //! Where a mapping is needed, heap memory replaces it, and the disk plays the kernel's part. [`SimDisk::write_back`]
 //! copies pages of it into the page cache at any time; [`SimDisk::kill`] and closing copy all of them. The kernel's own
 //! write-back may fail ([`SimDisk::fail_write_back`]), and another program may get the error. Such pages return to an
-//! older version once the kernel reclaims their memory ([`SimDisk::evict`]).
+//! older version once the kernel reclaims their memory ([`SimDisk::evict`], [`SimDisk::evict_mapped`]).
 //!
 //! Space that was given back is a hole until it is allocated again. A loss of power makes a hole of it again, unless a
 //! sync has covered the allocation. A store through a mapping into a hole is a failure of the test.

@@ -16,6 +16,8 @@ mod designs;
 mod each_call;
 #[path = "store/ends.rs"]
 mod ends;
+#[path = "store/eviction.rs"]
+mod eviction;
 #[path = "store/faults.rs"]
 mod faults;
 #[path = "store/feeds.rs"]

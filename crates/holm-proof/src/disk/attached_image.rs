@@ -11,6 +11,7 @@ use holm_medium::vfs::FORMAT_PAGE as PAGE;
 use holm_medium::{Area, Image, atomics, parts};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -138,6 +139,41 @@ impl SimDisk {
     /// The same for all clean pages, which come back as they last were durable.
     pub fn evict_all(&self, path: &Path) -> bool {
         self.with_content(path, |content| content.evict(&mut |_| true, &mut |_, _| 0))
+    }
+
+    /// The same while processes have the file mapped, by seed: they read the pages from the disk again. Pages that were
+    /// stored to since they were last written back are dirty, and stay. Returns how many pages of mappings have
+    /// another content by then: none, unless a write-back has failed.
+    pub fn evict_mapped(&self, path: &Path, seed: u64, of: u32) -> usize {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut versions = Pcg64Mcg::seed_from_u64(!seed);
+        let mut state = self.state();
+        let State { names, files, attached_images, .. } = &mut *state;
+        let Some((inode, content)) = names.current.get(path).and_then(|inode| Some((inode, files.get_mut(inode)?)))
+        else {
+            return 0;
+        };
+        let attached: Vec<_> = attached_images.iter().filter(|attached| attached.inode == *inode).collect();
+        let is_clean = |content: &Content, page: u64| {
+            attached.iter().all(|attached| attached.changed_page(content, (page * PAGE) as usize).is_none())
+        };
+        let clean: BTreeSet<u64> =
+            (0..content.current().len() as u64 / PAGE).filter(|page| is_clean(content, *page)).collect();
+        let mut drops = |page| clean.contains(&page) && random.random_ratio(1, of);
+        content.evict(&mut drops, &mut |_, states| versions.random_range(0..states));
+        let mut changed = 0;
+        for (attached, page) in attached.iter().flat_map(|attached| clean.iter().map(move |page| (attached, *page))) {
+            let Some(bytes) = content.current().get((page * PAGE) as usize..((page + 1) * PAGE) as usize) else {
+                continue;
+            };
+            let words = attached.image.words(attached.area.at(page * PAGE), bytes.len() / 8).unwrap_or_default();
+            let mut differs = false;
+            for (word, bytes) in atomics(words).iter().zip(bytes.as_chunks::<8>().0) {
+                differs |= word.swap(u64::from_le_bytes(*bytes), Relaxed) != u64::from_le_bytes(*bytes);
+            }
+            changed += usize::from(differs);
+        }
+        changed
     }
 
     fn with_content(&self, path: &Path, change: impl FnOnce(&mut Content)) -> bool {
