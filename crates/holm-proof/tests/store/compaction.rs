@@ -5,6 +5,8 @@ use crate::history::{Change, Contents, Mode, Session, contents};
 use holm::{Durability, RecoveredFrom};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
 
 /// Calls at which a fault is tried in each mode: each takes half a second.
 const CALLS: u64 = 12;
@@ -118,4 +120,42 @@ fn a_refusal_of_any_call_loses_nothing() {
             at_calls(mode, fault, |disk, call| vec![disk.crash_seeded(call)]);
         }
     }
+}
+
+/// Small records behind all others: a compaction moves them.
+const COUNTERS: u64 = 4_000;
+
+/// A move that is stored whatever the leaf has by then undoes an increment that came between.
+#[test]
+fn increments_beside_a_compaction_are_not_undone() {
+    let db = Mode::new(false, Durability::OnSync).open(&SimDisk::new()).expect("no faults");
+    let [north, south] = ["north", "south"].map(|name| db.keyspace(name).expect("no faults"));
+    (0..70_u32).for_each(|key| north.insert(key.to_be_bytes(), vec![7; 100_000]).expect("room"));
+    (0..COUNTERS).for_each(|key| assert_eq!(south.increment(key.to_be_bytes(), 1).expect("room"), 1));
+    (0..70_u32).filter(|key| key % 10 != 9).for_each(|key| assert!(north.remove(key.to_be_bytes()).expect("there")));
+    let (read, done) = (AtomicU64::new(0), AtomicBool::new(false));
+    let added = thread::scope(|scope| {
+        let adds = scope.spawn(|| {
+            let mut added = vec![1; COUNTERS as usize];
+            while !done.load(Relaxed) {
+                // The leaves that are about to be moved.
+                let first = read.load(Relaxed) % COUNTERS;
+                for key in first..(first + 40).min(COUNTERS) {
+                    south.increment(key.to_be_bytes(), 1).expect("room");
+                    added[key as usize] += 1;
+                }
+            }
+            added
+        });
+        let report = db.compact().run(|report| {
+            read.store(report.records_read, Relaxed);
+            ControlFlow::Continue(())
+        });
+        done.store(true, Relaxed);
+        assert!(report.expect("no faults").records_moved > 100);
+        adds.join().expect("no thread panics")
+    });
+    let found: Vec<i64> = (0..COUNTERS).map(|key| south.increment(key.to_be_bytes(), 0).expect("a number")).collect();
+    let undone = found.iter().zip(&added).filter(|(found, added)| found != added).count();
+    assert_eq!(undone, 0, "counters whose increments were undone");
 }
