@@ -173,8 +173,8 @@ impl Plan {
             // Some keys whose records are moved while they are put.
             self.bulk = random.random_range(60..=160);
             self.heap[1] = 16 << 20;
-            // Large values have many words.
-            self.apart = 64;
+            // Large values have many words: a thread that is stopped often within each would hardly end a put.
+            (self.apart, self.stalls) = (64, self.stalls.min(64));
         }
     }
 

@@ -172,9 +172,12 @@ pub(super) fn expires(world: &World) -> Result<()> {
     let mut deadlines: BTreeMap<u64, i64> = BTreeMap::new();
     for _ in 0..world.plan.operations {
         let key = random.random_range(0..20_u64);
+        if random.random_ratio(1, 4) {
+            // Far enough that deadlines pass; and back, when what has expired must not come back.
+            world.stage.jump(random.random_range(-9_000..12_000));
+        }
         if random.random_ratio(1, 2) {
-            world.stage.wall_clock();
-            let deadline = world.stage.highest_wall() + random.random_range(0..8_000);
+            let deadline = world.stage.highest_wall().max(world.stage.wall_millis()) + random.random_range(0..8_000);
             tides.insert_until(key.to_be_bytes(), b"high", UNIX_EPOCH + Duration::from_millis(deadline as u64))?;
             deadlines.insert(key, deadline);
             continue;

@@ -200,14 +200,25 @@ impl Stage {
         (state.steps, state.step, state.trace)
     }
 
-    /// What the clock on the wall shows. It follows the simulated time, and jumps.
+    /// What the clock on the wall shows, in milliseconds. It follows the simulated time, and jumps.
+    pub(super) fn wall_millis(&self) -> i64 {
+        WALL + (time::elapsed_ns() / 1_000_000) as i64 + self.wall[0].load(SeqCst)
+    }
+
+    /// The same for the database.
     pub(super) fn wall_clock(&self) -> SystemTime {
-        let shows = WALL + (time::elapsed_ns() / 1_000_000) as i64 + self.wall[0].load(SeqCst);
+        let shows = self.wall_millis();
         self.wall[1].fetch_max(shows, SeqCst);
         UNIX_EPOCH + Duration::from_millis(shows as u64)
     }
 
-    /// The highest time that the clock on the wall has shown, in milliseconds.
+    /// Sets the clock on the wall forward or back, by milliseconds.
+    pub(super) fn jump(&self, millis: i64) {
+        self.wall[0].fetch_add(millis, SeqCst);
+        self.count("jumps of the clock on the wall", 1);
+    }
+
+    /// The highest time that the clock on the wall has shown to the database, in milliseconds.
     pub(super) fn highest_wall(&self) -> i64 {
         self.wall[1].load(SeqCst)
     }
