@@ -1,4 +1,4 @@
-//! Commands that follow each other and write one key each: one transaction carries them all out.
+//! Commands that follow each other and write the same key: one transaction carries them all out.
 //!
 //! Begin and commit, and the read of a record that several change, are paid once. Each command sees what those before
 //! it have written. One that is refused before it has written anything leaves the others as they are. Whatever else

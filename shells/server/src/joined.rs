@@ -1,5 +1,6 @@
 //! Runs of commands in a pipeline that are carried out together: GETs as one lookup of many keys, and commands that
-//! write one key each as one transaction.
+//! write the same key as one transaction. Writes of different keys share nothing that a transaction would save: each
+//! alone, as an update of its record, takes less time.
 
 use crate::session::{Found, ReplyMode, Session};
 use crate::settings::Acknowledge;
@@ -9,8 +10,11 @@ use holm_commands::{Arguments, Command, Function, Place, Reply, may_share};
 use std::ops::Range;
 use std::time::Instant;
 
-/// The most commands of a run.
-const MOST_COMMANDS: usize = 64;
+/// The most commands of a run that writes. Each may read a leaf, and a transaction validates all of them at each read.
+const MOST_WRITES: usize = 32;
+
+/// The most GETs of a run.
+const MOST_GETS: usize = 64;
 
 /// A run that has this many bytes takes no more commands.
 const ENOUGH_BYTES: usize = 256 << 10;
@@ -40,7 +44,14 @@ impl Run {
     }
 
     fn is_full(&self) -> bool {
-        self.commands.len() == MOST_COMMANDS || self.bytes >= ENOUGH_BYTES
+        let most = if self.way == Some(Way::Gets) { MOST_GETS } else { MOST_WRITES };
+        self.commands.len() >= most || self.bytes >= ENOUGH_BYTES
+    }
+
+    /// Returns whether a command of this way and key may be added.
+    fn takes(&self, input: &[u8], way: Way, key: &[u8]) -> bool {
+        let has_key = || self.iter(input).next().is_none_or(|(_, arguments)| arguments.at(1) == key);
+        self.way.is_none_or(|own| own == way) && !self.is_full() && (way == Way::Gets || has_key())
     }
 
     fn push(&mut self, command: &'static Command<Function>, places: &[Place], from: usize) {
@@ -84,8 +95,9 @@ impl Session {
         costs: &mut Costs,
         out: &mut Vec<u8>,
     ) -> bool {
-        let way = self.way_of(shared, &Arguments::new(&input[from..], places));
-        if run.is_full() || run.way != way.map(|(_, way)| way) {
+        let arguments = Arguments::new(&input[from..], places);
+        let way = self.way_of(shared, &arguments);
+        if !way.is_some_and(|(_, way)| run.takes(input, way, arguments.at(1))) {
             self.execute_run(shared, input, run, costs, out);
         }
         let Some((command, way)) = way else { return false };
