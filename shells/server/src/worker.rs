@@ -290,8 +290,9 @@ impl Worker {
         for id in std::mem::take(&mut self.touched) {
             let Some(connection) = self.connections.get_mut(&id) else { continue };
             connection.is_touched = false;
-            connection.flush(&self.shared);
+            // Before the replies: a client that has one may ask another connection about this one.
             connection.session.note_details();
+            connection.flush(&self.shared);
             if connection.is_dead {
                 self.end(id);
             } else if connection.is_ready() {
