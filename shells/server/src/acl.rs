@@ -20,6 +20,7 @@ mod rule;
 pub(crate) mod selector;
 pub(crate) mod user;
 
+use crate::replace_file::replace_file;
 use crate::settings::Settings;
 use access::uses;
 use anyhow::Context;
@@ -239,7 +240,7 @@ impl Acl {
     pub(crate) fn save(&self) -> std::io::Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
         let lines = self.all().into_iter().map(|account| self.line(&account));
-        file::write(path, &lines.collect::<Vec<_>>())
+        replace_file(path, &lines.collect::<Vec<_>>())
     }
 
     /// Returns the line of a user, as ACL LIST and the file have it.

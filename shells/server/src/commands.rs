@@ -12,6 +12,7 @@ mod info;
 mod kill;
 mod latency;
 mod ours;
+mod rewrite;
 mod server;
 mod transactions;
 
@@ -72,7 +73,7 @@ const OF_THE_SERVER: &[Command<OwnFunction>] = &[
     of("acl", -2, CONNECTION, NONE, acl::acl,
         "CAT, DELUSER, DRYRUN, GENPASS, GETUSER, HELP, LIST, LOAD, LOG, SAVE, SETUSER, USERS, WHOAMI"),
     of("info", -1, CONNECTION, NONE, info::info, "Returns what the server knows of itself, by sections"),
-    of("config", -2, ADMIN, NONE, config::config, "GET, SET, RESETSTAT"),
+    of("config", -2, ADMIN, NONE, config::config, "GET, SET, RESETSTAT, REWRITE"),
     of("command", -1, CONNECTION, NONE, describe::command, "COUNT, LIST, INFO, DOCS, GETKEYS"),
     of("time", 1, FAST, NONE, server::time, "Returns the time of the day"),
     of("flushdb", -1, WHOLE, NONE, server::flushdb, "Removes all keys of a database at one instant"),

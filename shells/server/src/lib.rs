@@ -34,6 +34,7 @@ mod load;
 mod long;
 mod mail;
 mod process_memory;
+mod replace_file;
 mod server;
 mod session;
 mod settings;

@@ -182,6 +182,11 @@ impl Settings {
     }
 }
 
+/// Returns the name of the option that a line of the file sets.
+pub(crate) fn name_of_line(line: &str) -> Option<&str> {
+    line.split_whitespace().next().filter(|name| !name.starts_with('#'))
+}
+
 /// Turns `name value` into `--name=value`. Empty lines and comments are none.
 fn option_of_line(line: &str) -> Option<OsString> {
     let line = line.trim();

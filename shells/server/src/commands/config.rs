@@ -1,8 +1,10 @@
 //! CONFIG: parameters by their names.
 
+use crate::commands::rewrite::{Changeable, rewrite};
 use crate::session::Session;
 use crate::shared::Shared;
 use holm_commands::{Arguments, Outcome, Refusal, Reply, matches, parse_integer};
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -59,12 +61,30 @@ pub(super) fn config(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>
             shared.statistics.reset();
             Ok(Reply::OK)
         }
-        (b"rewrite", 2) => Err(Refusal::text("ERR The server does not write its config file")),
+        (b"rewrite", 2) => rewrite(shared.settings.config.as_deref(), &changeable(shared)).map(|()| Reply::OK),
         _ => Err(Refusal::of(format!(
             "ERR unknown subcommand or wrong number of arguments for '{}'. Try CONFIG GET.",
             arguments[1].escape_ascii()
         ))),
     }
+}
+
+/// Returns the options of the file that `set` may change. A password is none of them: it is known by its hash only.
+fn changeable(shared: &Shared) -> Vec<Changeable> {
+    let settings = &shared.settings;
+    let of_channels = if settings.acl_pubsub_default.allows_all() { "allchannels" } else { "resetchannels" };
+    let begun_with = [
+        ("acl-pubsub-default", of_channels.to_owned()),
+        ("latency-monitor-threshold", settings.latency_monitor_threshold.to_string()),
+        ("max-output", settings.max_output.to_string()),
+        ("maxclients", settings.maxclients.to_string()),
+        ("slowlog-log-slower-than", settings.slowlog_log_slower_than.to_string()),
+        ("slowlog-max-len", settings.slowlog_max_len.to_string()),
+    ];
+    let present: BTreeMap<String, String> = parameters(shared).into_iter().collect();
+    let of =
+        |(name, begun_with)| Changeable { name, begun_with, value: present.get(name).cloned().unwrap_or_default() };
+    begun_with.into_iter().map(of).collect()
 }
 
 fn shown(percentiles: &[f64]) -> String {

@@ -120,6 +120,26 @@ fn a_file_of_options_comes_before_the_command_line() {
 }
 
 #[test]
+fn what_is_set_is_written_to_the_file_of_options() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("server.conf");
+    std::fs::write(&file, "# of this test\nmaxclients 7\nrequirepass \"coral reef\"\n").unwrap();
+    let options = ["--config", file.to_str().unwrap()];
+    let served = Served::at(&folder.path().join("test.holm"), &options);
+    let mut client = served.client();
+    client.send_words(&[b"auth", b"coral reef"]);
+    assert_eq!(client.receive(), "OK");
+    client.script(&[("config set maxclients 9 slowlog-max-len 3", "OK"), ("config rewrite", "OK")]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text, "# of this test\nmaxclients 9\nrequirepass \"coral reef\"\nslowlog-max-len 3\n");
+    served.stop();
+    let settings = holm_server::Settings::for_folder(folder.path(), &options).unwrap();
+    assert_eq!((settings.maxclients, settings.slowlog_max_len), (9, 3));
+    let without = Served::new(&[]);
+    assert_eq!(without.client().ask("config rewrite"), "-ERR The server is running without a config file");
+}
+
+#[test]
 fn gets_of_a_pipeline_are_answered_in_their_order() {
     // GETs that follow each other are carried out together: not beyond a write, and each with its own reply.
     let served = Served::new(&["--workers", "1"]);
@@ -156,7 +176,7 @@ fn gets_of_a_pipeline_are_answered_in_their_order() {
 
 #[test]
 fn writes_of_a_pipeline_are_answered_in_their_order() {
-    // Writes of one key each share a transaction: one that is refused undoes none of the others.
+    // Writes of the same key share a transaction: one that is refused undoes none of the others.
     let served = Served::new(&["--workers", "2"]);
     let (mut client, mut other) = (served.client(), served.client());
     (0..150).for_each(|field| drop(client.ask(&format!("hset hash f{field} 1"))));
