@@ -26,8 +26,6 @@ pub struct TreeRoot {
     /// The level in the upper half, the node number in the lower.
     pub(crate) top: AtomicU64,
     pub(crate) pairs: ShardedCounter,
-    /// The pairs of the leaves that were loaded by an index and that no thread has looked at.
-    pub(crate) unseen_pairs: AtomicU64,
     /// How often the levels above the leaves have been rebuilt.
     pub(crate) level_rebuilds: AtomicU64,
     dropped: AtomicBool,
@@ -45,7 +43,6 @@ impl TreeRoot {
             latch: Latch::default(),
             top: AtomicU64::new(u64::from(level) << 32 | u64::from(number)),
             pairs: ShardedCounter::of(pairs),
-            unseen_pairs: AtomicU64::new(0),
             level_rebuilds: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
             given_up: AtomicBool::new(false),

@@ -27,7 +27,9 @@ use holm_medium::{Area, IndexedTree, LeafIndex, Medium, MediumError, Result, sum
 pub(crate) struct Loaded {
     /// Their checksums, by number.
     sums: Box<[u32]>,
-    /// The bytes of the records of those that no thread has looked at.
+    /// The pairs of those that no thread has looked at, of all trees.
+    unseen_pairs: AtomicU64,
+    /// The bytes of their records.
     unseen_bytes: AtomicU64,
 }
 
@@ -58,8 +60,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 let (leaf, descriptor) = self.leaf(number).zip(self.descriptors.get(number))?;
                 leaf.rebuild_volatile(self.context(&descriptor.volatile));
                 let (pairs, bytes) = self.contents(leaf, descriptor, &mut Pairs::default());
-                root.unseen_pairs.fetch_sub(pairs, Relaxed);
-                self.loaded.get()?.unseen_bytes.fetch_sub(bytes, Relaxed);
+                let loaded = self.loaded.get()?;
+                loaded.unseen_pairs.fetch_sub(pairs, Relaxed);
+                loaded.unseen_bytes.fetch_sub(bytes, Relaxed);
                 Some(look.open())
             }
             Err(damage) => {
@@ -112,7 +115,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             return None;
         }
         index.trees.iter().flat_map(IndexedTree::leaves).for_each(|(_, leaf)| sums[leaf.number as usize] = leaf.sum);
-        self.loaded.set(Loaded { sums, unseen_bytes: AtomicU64::new(index.records.live) }).ok()?;
+        let unseen_pairs = AtomicU64::new(all_pairs(index));
+        let unseen_bytes = AtomicU64::new(index.records.live);
+        self.loaded.set(Loaded { sums, unseen_pairs, unseen_bytes }).ok()?;
         let looked = index.trees.iter().filter(|tree| tree.keyspace == looked_at).flat_map(IndexedTree::leaves);
         if looked.into_iter().any(|(_, leaf)| !self.is_sound(looked_at, leaf.number)) {
             return None;
@@ -144,9 +149,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         // Volatile nodes: no label is stored anywhere.
         let mut handle = self.writer.begin_write_at(0);
         let (level, top) = self.inner.load::<M, K>(&mut handle, tree.keyspace, leaves);
-        let root = TreeRoot::new(tree.keyspace, level, top, tree.pairs);
-        root.unseen_pairs.store(tree.pairs, Relaxed);
-        Some(root)
+        Some(TreeRoot::new(tree.keyspace, level, top, tree.pairs))
     }
 
     /// See [`crate::Index::leaf_index`].
@@ -159,15 +162,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
         let space = &self.writer.storage().space;
         let mut index = LeafIndex::default();
-        let mut bytes = self.loaded.get().map_or(0, |loaded| loaded.unseen_bytes.load(Relaxed));
+        let unseen = |loaded: &Loaded| (loaded.unseen_pairs.load(Relaxed), loaded.unseen_bytes.load(Relaxed));
+        let (mut pairs, mut bytes) = self.loaded.get().map_or((0, 0), unseen);
         for root in roots {
-            let (tree, record_bytes) = self.index_tree(root)?;
-            bytes += record_bytes;
-            let counted = tree.pairs == root.pairs() && !root.is_dropped();
-            if !counted {
-                return self.look_at_rest().map(|()| None);
-            }
+            let (tree, seen) = self.index_tree(root)?;
+            (pairs, bytes) = (pairs.wrapping_add(seen.0), bytes.wrapping_add(seen.1));
             index.trees.push(tree);
+        }
+        if pairs != all_pairs(&index) || roots.iter().any(|root| root.is_dropped()) {
+            return self.look_at_rest().map(|()| None);
         }
         index.trees.sort_unstable_by_key(|tree| tree.keyspace);
         // Only if every block and every record is accounted for. A tree without a name, or a record that only a
@@ -193,11 +196,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         LocksOf::<D>::own(&descriptor.latch).is_some_and(Latch::is_unseen)
     }
 
-    /// Returns the index of one tree, and the bytes of the records of those leaves that a thread has looked at.
-    fn index_tree(&self, root: &TreeRoot) -> Result<(IndexedTree, u64)> {
+    /// Returns the index of one tree, and the pairs and the bytes of records of those leaves that a thread has looked
+    /// at.
+    fn index_tree(&self, root: &TreeRoot) -> Result<(IndexedTree, (u64, u64))> {
         let mut tree = IndexedTree::new(root.keyspace());
-        tree.pairs = root.unseen_pairs.load(Relaxed);
-        let (mut pairs, mut bytes) = (Pairs::default(), 0);
+        tree.pairs = root.pairs();
+        let (mut pairs, mut seen) = (Pairs::default(), (0, 0));
         let top = root.top.load(Relaxed);
         self.each_leaf(((top >> 32) as u32, top as u32), K::Separator::default(), &mut |low, number| {
             let (leaf, descriptor) = self.block(number)?;
@@ -205,15 +209,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 self.loaded_sum(number)
             } else {
                 let contents = self.contents(leaf, descriptor, &mut pairs);
-                tree.pairs += contents.0;
-                bytes += contents.1;
+                seen = (seen.0 + contents.0, seen.1 + contents.1);
                 self.sum(number)
             };
             let separator = if tree.is_empty() { Vec::new() } else { K::separator_bytes(&low) };
             tree.push(&separator, number, sum.ok_or_else(|| no_block::<D::Leaf>(number))?);
             Ok(())
         })?;
-        Ok((tree, bytes))
+        Ok((tree, seen))
     }
 
     /// Passes on the leaves below a node, given as its level and number, with the separators at which they begin.
@@ -245,6 +248,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             .flat_map(|node| (0..=node.len()).map(move |index| (node, index)))
             .map(move |(node, index)| child(node, index))
     }
+}
+
+/// The pairs of all trees. The loaded index of a wrong program may have any numbers: sums of them wrap, and then no
+/// index is made.
+fn all_pairs(index: &LeafIndex) -> u64 {
+    index.trees.iter().fold(0, |sum, tree| sum.wrapping_add(tree.pairs))
 }
 
 fn no_block<L>(number: u32) -> MediumError {
