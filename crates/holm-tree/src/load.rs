@@ -58,7 +58,9 @@ impl<D: Design> InnerLevels<D> {
         let nodes = below.len().div_ceil(most.max(2));
         let mut above = Vec::with_capacity(nodes);
         let mut below = below.peekable();
-        let (mut separators, mut children) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        // Some designs have nodes for millions of children.
+        let share = below.len().div_ceil(nodes.max(1));
+        let (mut separators, mut children) = (Vec::with_capacity(share), Vec::with_capacity(share));
         for index in 0..nodes {
             let count = below.len().div_ceil(nodes - index);
             let Some(first) = below.next() else { break };
