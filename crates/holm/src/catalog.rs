@@ -303,13 +303,21 @@ impl Catalog {
             return Err(Error::TooLarge { what: "a keyspace's number", found: number.into(), limit: number.into() });
         }
         let tree = KeyspaceTree::new(name, create_tree(store, number)?, options.unwrap_or_default());
-        let mut operation = Operation::begin(store)?;
-        self.write_entry(&mut operation, &tree, 0)?;
+        // Also if it gets no name: no two trees may have one number.
         *numbers = number;
+        let operation =
+            self.name_tree(store, &tree).inspect_err(|_| self.dropped.add(&tree, store.clock().active()))?;
         self.add(tree.clone(), operation.epoch());
         drop(numbers);
         operation.finish()?;
         Ok(tree)
+    }
+
+    /// Writes the entry of a tree that has no name yet.
+    fn name_tree<'a>(&self, store: &'a WritableStore, tree: &KeyspaceTree) -> Result<Operation<'a>> {
+        let mut operation = Operation::begin(store)?;
+        self.write_entry(&mut operation, tree, 0)?;
+        Ok(operation)
     }
 
     fn write_entry(&self, operation: &mut Operation<'_>, tree: &KeyspaceTree, swept_by: Millis) -> Result<()> {
@@ -356,7 +364,7 @@ impl Catalog {
             // clock may have advanced in between, and a writer of the next epoch may have missed the mark.
             let label = store.clock().active();
             self.take_away(tree, label);
-            self.dropped.add(tree.clone(), label);
+            self.dropped.add(tree, label);
         }
         drop(numbers);
         self.free_dropped(store)?;

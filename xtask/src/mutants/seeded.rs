@@ -133,8 +133,8 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "the label of a drop is one epoch early",
         file: "crates/holm/src/catalog.rs",
-        before: "self.dropped.add(tree.clone(), label);",
-        after: "self.dropped.add(tree.clone(), label - 1);",
+        before: "self.dropped.add(tree, label);",
+        after: "self.dropped.add(tree, label - 1);",
     },
     Seeded {
         name: "a group of gets does not validate its leaves",

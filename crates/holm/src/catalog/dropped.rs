@@ -1,5 +1,5 @@
-//! Keyspaces that have no name any more, and whose space is not free yet. A crash, or a close, leaves their leaves to
-//! the next open, which frees what no name leads to.
+//! Keyspaces that have no name any more, or never got one, and whose space is not free yet. A crash, or a close, leaves
+//! their leaves to the next open, which frees what no name leads to.
 
 use crate::error::Result;
 use crate::keyspace_tree::KeyspaceTree;
@@ -26,8 +26,8 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl DroppedTrees {
-    pub(super) fn add(&self, tree: Arc<KeyspaceTree>, label: Epoch) {
-        lock(&self.0).push(Arc::new(DroppedTree { tree, label, gone: Mutex::default() }));
+    pub(super) fn add(&self, tree: &Arc<KeyspaceTree>, label: Epoch) {
+        lock(&self.0).push(Arc::new(DroppedTree { tree: tree.clone(), label, gone: Mutex::default() }));
     }
 
     /// Frees the dropped trees that no backup reads. A tree that cannot be freed for lack of space stays on the list.

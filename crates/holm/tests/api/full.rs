@@ -85,3 +85,32 @@ fn full_of_leaves() {
     assert_eq!(space.len().expect("sound"), u64::from(count / 2 + 1));
     assert_sound(&db);
 }
+
+/// A keyspace whose name does not fit any more: nothing of it is left, and its number is not another's.
+#[test]
+fn full_before_a_name() {
+    let folder = folder();
+    let (db, space) = open(folder.path());
+    let (small, name) = (db.keyspace("small").expect("room"), "n".repeat(200));
+    fill(&space, 10_000);
+    let count = fill(&small, 100);
+    for _ in 0..3 {
+        assert_names_the_capacity(&db.keyspace(&name).expect_err("no room for the name"));
+        assert!(!db.keyspaces().expect("sound").contains(&name));
+    }
+    assert!(!db.drop_keyspace(&name).expect("nothing to drop"));
+    (0..3).for_each(|_| db.sync().expect("a disk"));
+    let (found, stats) = (db.check().expect("sound"), db.stats());
+    assert_eq!(stats.space.leaves, found.leaves, "no leaf is left of what was refused");
+    (0..count).for_each(|number| assert!(small.remove(number.to_be_bytes()).expect("sound")));
+    (0..3).for_each(|_| db.sync().expect("a disk"));
+    let named = db.keyspace(&name).expect("room");
+    named.insert("key", "value").expect("room");
+    assert_sound(&db);
+    drop((space, small, named));
+    db.close().expect("a sound close");
+    let (db, _) = open(folder.path());
+    let named = db.keyspace(&name).expect("a name");
+    assert_eq!(named.get("key").expect("sound").as_deref(), Some(&b"value"[..]));
+    assert_sound(&db);
+}
