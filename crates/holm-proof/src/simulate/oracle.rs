@@ -44,6 +44,8 @@ const MOST_LOOKS: u32 = 8;
 
 /// What statistics count is what a check finds: nothing is leaked, nothing is shared.
 fn judge_space(world: &World) {
+    // Space of a keyspace whose drop has failed is freed by the next call with any name.
+    world.db.drop_keyspace("nobody's").expect("nothing has failed");
     let mut differs = None;
     for _ in 0..MOST_LOOKS {
         // What was freed in the last epochs is still in use.
