@@ -18,7 +18,8 @@ pub(crate) enum Fate {
     Unreached,
 }
 
-/// Runs the trials that reach a mutant, the quick ones first: some seeds, tests, and the rest of the seeds. `seconds`
+/// Runs the trials that reach a mutant: some quick seeds, tests, and the rest of the seeds. Of the tests, half of the
+/// time belongs to the quick ones, and half to those that reach the fewest mutants: they are about its code. `seconds`
 /// limits the seeds, and the tests, by the time that they take without a mutant.
 pub(crate) fn fate(mutant: &Mutant, trials: &[Trial], seconds: u64, temporary: &Path) -> Result<Fate> {
     let mut reaching: Vec<_> = trials.iter().filter(|trial| trial.reaches.contains(&mutant.id)).collect();
@@ -27,10 +28,13 @@ pub(crate) fn fate(mutant: &Mutant, trials: &[Trial], seconds: u64, temporary: &
     }
     reaching.sort_by_key(|trial| trial.takes);
     let limit = Duration::from_secs(seconds);
-    let (seeds, tests): (Vec<_>, Vec<_>) = reaching.iter().partition(|trial| trial.is_seed);
-    let (seeds, tests) = (within(&seeds, limit), within(&tests, limit));
+    let (seeds, mut tests): (Vec<_>, Vec<_>) = reaching.iter().partition(|trial| trial.is_seed);
+    let seeds = within(&seeds, limit);
+    let quick = within(&tests, limit / 2).len();
+    let (quick, others) = tests.split_at_mut(quick);
+    others.sort_by_key(|trial| trial.reaches.len());
     let first = within(seeds, limit / 4).len();
-    let order = seeds[..first].iter().chain(tests).chain(&seeds[first..]);
+    let order = seeds[..first].iter().chain(&*quick).chain(within(others, limit / 2)).chain(&seeds[first..]);
     let mut tried = 0;
     for trial in order {
         let wrong = match trial.with(mutant.id, temporary)? {

@@ -65,7 +65,7 @@ const NAMES: &[(&str, Operator)] = &[
     ("check", Operator::Validate),
     ("verify", Operator::Validate),
     ("verified", Operator::Validate),
-    ("expect", Operator::Validate),
+    ("expect_", Operator::Validate),
     ("agrees", Operator::Validate),
     ("compare", Operator::Validate),
     ("belongs", Operator::Validate),
