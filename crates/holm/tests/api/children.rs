@@ -126,6 +126,7 @@ fn the_other_process() {
         "mark" => crate::marks::mark_until_killed(Path::new(&path), &say),
         "apply" => crate::backup_kills::apply_until_killed(Path::new(&path), &say),
         "restore" => crate::backup_kills::restore_until_killed(Path::new(&path), &say),
+        "fill address space" => crate::handles::fill_address_space(Path::new(&path), &say),
         "expire" => crate::expiry::sweep_until_killed(Path::new(&path), &say),
         other => panic!("no part named {other}"),
     }

@@ -136,16 +136,22 @@ fn one_process_opens_a_hundred_databases() {
     }
 }
 
+/// In a process of its own: the other tests of this one need address space at the same time.
 #[test]
 fn a_capacity_that_no_process_has_is_named() {
     let folder = folder();
+    let other = Other::start("fill address space", folder.path());
+    assert!(other.said.contains("capacity") && other.said.contains("address space"), "{}", other.said);
+    other.finish();
+}
+
+/// The body of that process.
+pub(crate) fn fill_address_space(path: &Path, say: &dyn Fn(&str)) {
     // There is address space for one database, and not for forty.
-    let open = |number: usize| tools::builder().capacity(4 << 40).open(folder.path().join(number.to_string()));
+    let open = |number: usize| tools::builder().capacity(4 << 40).open(path.join(number.to_string()));
     let mut all = Vec::new();
     let refused = (0..40).find_map(|number| open(number).map(|db| all.push(db)).err()).expect("160 TiB");
-    let told = refused.to_string();
-    assert!(told.contains("capacity") && told.contains("address space"), "{told}");
-    drop(all);
+    say(&refused.to_string());
 }
 
 #[track_caller]
