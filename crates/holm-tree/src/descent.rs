@@ -47,6 +47,15 @@ impl<'a, D: Design> Reached<'a, D> {
     }
 }
 
+/// A leaf parent that a descent has found and not read: what it was found by is validated once its version is read.
+pub(crate) struct AboveLeafParent<'p, 'a, D: Design> {
+    parent: &'p Latch,
+    version: Version,
+    leaf_parent: &'a D::LeafParent,
+    /// The leaf parent's number.
+    number: u32,
+}
+
 /// A step of a descent that keeps separators.
 pub(crate) struct Step<'a, I> {
     pub(crate) node: &'a I,
@@ -140,6 +149,17 @@ impl<D: Design> InnerLevels<D> {
     /// The one descent.
     #[inline(always)]
     fn follow<'a, T: Trace<'a, D>>(&'a self, root: &TreeRoot, trace: &mut T) -> Option<Reached<'a, D>> {
+        let above = self.follow_uppers(root, trace)?;
+        self.follow_leaf_parent(above, trace)
+    }
+
+    /// The descent through the upper nodes.
+    #[inline(always)]
+    fn follow_uppers<'p, 'a: 'p, T: Trace<'a, D>>(
+        &'a self,
+        root: &'p TreeRoot,
+        trace: &mut T,
+    ) -> Option<AboveLeafParent<'p, 'a, D>> {
         let mut version = root.latch.read()?;
         let top = root.top.load(Relaxed);
         let (mut level, mut number) = (top >> 32, top as u32);
@@ -154,7 +174,17 @@ impl<D: Design> InnerLevels<D> {
             trace.upper(self, Step { node, number, version: below, position });
             (parent, version, number, level) = (node.latch(), below, node.child(position), level - 1);
         }
-        let leaf_parent = self.leaf_parents.get(number)?;
+        Some(AboveLeafParent { parent, version, leaf_parent: self.leaf_parents.get(number)?, number })
+    }
+
+    /// The last step of the descent.
+    #[inline(always)]
+    fn follow_leaf_parent<'a, T: Trace<'a, D>>(
+        &'a self,
+        above: AboveLeafParent<'_, 'a, D>,
+        trace: &mut T,
+    ) -> Option<Reached<'a, D>> {
+        let AboveLeafParent { parent, version, leaf_parent, number } = above;
         let below = leaf_parent.latch().read()?;
         if !parent.validate(version) {
             return None;
@@ -162,6 +192,28 @@ impl<D: Design> InnerLevels<D> {
         leaf_parent.prefetch_children();
         let position = trace.choose(self, leaf_parent);
         Some(Reached { leaf_parent, number, version: below, leaf: leaf_parent.child(position), position })
+    }
+
+    /// Descends towards a search key's leaf, and prefetches the leaf parent without waiting for it.
+    #[inline(always)]
+    pub(crate) fn seek_leaf_parent<'p, 'a: 'p, K: Keys>(
+        &'a self,
+        root: &'p TreeRoot,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<AboveLeafParent<'p, 'a, D>> {
+        let above = self.follow_uppers(root, &mut SeekTrace::<K>(search_key))?;
+        above.leaf_parent.prefetch_search();
+        Some(above)
+    }
+
+    /// Continues a descent to the search key's leaf.
+    #[inline(always)]
+    pub(crate) fn seek_leaf<'a, K: Keys>(
+        &'a self,
+        above: AboveLeafParent<'_, 'a, D>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Reached<'a, D>> {
+        self.follow_leaf_parent(above, &mut SeekTrace::<K>(search_key))
     }
 
     /// Descends to a search key's leaf.

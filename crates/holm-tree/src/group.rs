@@ -37,12 +37,17 @@ struct Group<'a, D: Design> {
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Finds the leaves of search keys together, stage by stage, so that their misses overlap. The stages are the
-    /// descent, each leaf's first line, the one line of pairs that the fingerprints name, and the record.
+    /// descent through the upper nodes, each leaf parent, each leaf's first line, the one line of pairs that the
+    /// fingerprints name, and the record.
     #[inline(always)]
     fn look_ahead(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>]) -> Group<'_, D> {
+        let mut above = [const { None }; GROUP];
+        for (search_key, place) in search_keys.iter().zip(&mut above) {
+            *place = self.inner.seek_leaf_parent::<K>(root, *search_key);
+        }
         let mut leaves = [const { None }; GROUP];
-        for (search_key, place) in search_keys.iter().zip(&mut leaves) {
-            let Some(at) = self.inner.seek::<K>(root, *search_key) else { continue };
+        for ((search_key, above), place) in search_keys.iter().zip(above).zip(&mut leaves) {
+            let Some(at) = above.and_then(|above| self.inner.seek_leaf::<K>(above, *search_key)) else { continue };
             let Some((leaf, descriptor)) = self.leaf(at.leaf).zip(self.descriptors.get(at.leaf)) else { continue };
             leaf.prefetch_header();
             holm_search::prefetch(at.latch(at.leaf, descriptor));

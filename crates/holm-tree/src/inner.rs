@@ -138,6 +138,10 @@ pub trait Inner: Default + Send + Sync + 'static {
     fn locks(&self) -> &Self::Locks;
     /// Returns its length and prefix lengths.
     fn shape(&self) -> Shape;
+    /// Prefetches the line that a search reads first.
+    fn prefetch_search(&self) {
+        holm_search::prefetch(self.latch());
+    }
     /// Prefetches what [`Inner::child`] will read, before it is known which child that is.
     fn prefetch_children(&self) {}
     /// Returns a word of the prefix's extra bytes.
