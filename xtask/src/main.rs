@@ -54,7 +54,8 @@ enum Verb {
     /// Reads the release's machine code: no store to a durable word may be wider than eight bytes.
     Stores,
     /// Kills a process with four writers and two readers at random moments, again and again, and checks what each has
-    /// left; arguments go to the program itself: `--kills`, `--seed`, `--dir`, `--transactions`.
+    /// left; arguments go to the program itself: `--kills`, `--seed`, `--dir`, `--transactions`,
+    /// `--preload`.
     Kill(Rest),
     /// Simulates power failures of a real file system under a writing database, again and again; arguments go to the
     /// program itself: `--cuts`, `--seed`, `--file-system`, `--same-boot`.

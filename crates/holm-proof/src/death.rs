@@ -8,6 +8,7 @@
 
 pub mod ledger;
 pub mod options;
+pub mod preload;
 mod readers;
 pub mod round;
 mod source;
@@ -49,6 +50,6 @@ impl Mode {
     pub fn builder(self) -> Builder {
         let image = if self.private { ImageMode::Private } else { ImageMode::Shared };
         let builder = Database::builder().durability(self.durability).image(image).log_bytes(2 << 20);
-        builder.sweep(Sweep::Every(Duration::from_millis(20))).capacity(1 << 30)
+        builder.sweep(Sweep::Every(Duration::from_millis(20))).capacity(32 << 30)
     }
 }

@@ -11,6 +11,7 @@ use clap::Parser;
 use holm_proof::death::Mode;
 use holm_proof::death::ledger::Ledger;
 use holm_proof::death::options::{Options, Task, end};
+use holm_proof::death::preload::Preload;
 use holm_proof::death::round::{End, Round, judge};
 use holm_proof::death::transactions::{self, TransactionRound};
 use rand::{Rng, SeedableRng};
@@ -30,8 +31,10 @@ struct Arguments {
     #[arg(long, default_value_t = 100)]
     kills: u64,
     /// Kills a child that runs transactions.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "mebibytes")]
     transactions: bool,
+    #[command(flatten)]
+    preload: Preload,
     #[command(flatten)]
     options: Options,
     #[command(subcommand)]
@@ -39,14 +42,15 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let Arguments { kills, transactions, options, task } = Arguments::parse();
-    end(match task {
+    let arguments = Arguments::parse();
+    end(match &arguments.task {
         Some(task) => task.run(),
-        None => kill_all(kills, transactions, &options),
+        None => kill_all(&arguments),
     })
 }
 
-fn kill_all(kills: u64, transactions: bool, options: &Options) -> Result<(), String> {
+fn kill_all(arguments: &Arguments) -> Result<(), String> {
+    let &Arguments { kills, transactions, preload, ref options, .. } = arguments;
     let seed = options.seed;
     let root = options.folder("kill")?;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
@@ -55,6 +59,8 @@ fn kill_all(kills: u64, transactions: bool, options: &Options) -> Result<(), Str
         let name = Mode::NAMES[(life + seed as usize) % Mode::NAMES.len()];
         let dir = root.join(format!("{life}-{name}"));
         let mut ledger = Ledger::default();
+        ledger.preload = preload;
+        preload.load(&dir, Mode::named(name).ok_or("no such mode")?)?;
         for _ in 0..LIFE.min(kills - done) {
             let killed = match transactions {
                 true => kill_transactions(&dir, name, done, &mut random).map(|committed| steps += committed),
@@ -82,18 +88,23 @@ fn kill_once(dir: &Path, name: &str, ledger: &mut Ledger, random: &mut Pcg64Mcg)
     if random.random_ratio(3, 4) {
         round.wait_until_open();
     }
-    thread::sleep(Duration::from_micros(random.random_range(0..40_000)));
+    thread::sleep(Duration::from_micros(random.random_range(0..40_000 + opening(ledger.preload))));
     let reported = round.kill().map_err(told)?;
-    kill_again(dir, name, random)?;
+    kill_again(dir, name, ledger.preload, random)?;
     judge(dir, mode, ledger, reported, End::Kill).map(drop)
 }
 
+/// Microseconds that an opening takes for each mebibyte, about.
+fn opening(preload: Preload) -> u64 {
+    preload.mebibytes * 300
+}
+
 /// Now and then kills a second child, while it recovers what the first has left.
-fn kill_again(dir: &Path, name: &str, random: &mut Pcg64Mcg) -> Result<(), String> {
+fn kill_again(dir: &Path, name: &str, preload: Preload, random: &mut Pcg64Mcg) -> Result<(), String> {
     let told = |error: std::io::Error| error.to_string();
     if random.random_ratio(1, 3) {
         let again = Round::start(dir, name, None, false).map_err(told)?;
-        thread::sleep(Duration::from_micros(random.random_range(0..8_000)));
+        thread::sleep(Duration::from_micros(random.random_range(0..8_000 + opening(preload))));
         again.kill().map_err(told)?;
     }
     Ok(())
@@ -109,6 +120,6 @@ fn kill_transactions(dir: &Path, name: &str, set: u64, random: &mut Pcg64Mcg) ->
     }
     thread::sleep(Duration::from_micros(random.random_range(0..40_000)));
     let reported = round.kill().map_err(told)?;
-    kill_again(dir, name, random)?;
+    kill_again(dir, name, Preload::default(), random)?;
     transactions::judge(dir, mode, set, &reported, End::Kill)
 }

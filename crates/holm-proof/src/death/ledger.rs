@@ -9,6 +9,7 @@
 //! sweeper removes them while the child runs. Now and then a step removes a range. A crash may leave a part of that
 //! removed, from the low end on; the child then begins with that step again.
 
+use super::preload::Preload;
 use super::source::Source;
 
 /// The number of writing threads.
@@ -122,11 +123,13 @@ pub struct Ledger {
     pub next: [u64; THREADS],
     /// The step that last put each key, as of `next`.
     state: Vec<Vec<Option<u64>>>,
+    /// What was there before all steps.
+    pub preload: Preload,
 }
 
 impl Default for Ledger {
     fn default() -> Ledger {
-        Ledger { next: [1; THREADS], state: vec![vec![None; KEYS]; THREADS] }
+        Ledger { next: [1; THREADS], state: vec![vec![None; KEYS]; THREADS], preload: Preload::default() }
     }
 }
 

@@ -183,6 +183,7 @@ pub fn judge(dir: &Path, mode: Mode, ledger: &mut Ledger, reported: Reported, en
     let least = if all { reported.returned } else { reported.durable };
     let most = reported.returned.map(|returned| returned + 1);
     ledger.settle(&db, least, most).map_err(|why| format!("{recovery:?}: {why}"))?;
+    ledger.preload.verify(&db).map_err(|why| format!("{recovery:?}: {why}"))?;
     swept(&db).map_err(|why| format!("{recovery:?}: {why}"))?;
     db.close().map_err(|error| format!("closing: {error}"))?;
     Ok(recovery)
