@@ -5,6 +5,9 @@
 //! missing, torn, damaged, of another session or of another database means that opening reads the leaves. For each leaf
 //! it has the checksum of the leaf's block, which the first reader of the leaf compares.
 //!
+//! After a crash, an index of an earlier moment still describes the leaves that have its checksums: see
+//! [`EarlierIndex`].
+//!
 //! ```text
 //!   0  magic "HolmIndx"                    8 bytes     all numbers little-endian
 //!   8  format version                      4
@@ -33,6 +36,7 @@ mod encode;
 #[cfg(test)]
 mod tests;
 
+use crate::epoch::Epoch;
 use crate::superblock::Superblock;
 use crate::word::Word;
 
@@ -55,6 +59,15 @@ pub struct LeafIndex {
     pub trees: Vec<IndexedTree>,
     /// The record space.
     pub records: RecordSpace,
+}
+
+/// The leaf index of an earlier moment of a database that was not closed since.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EarlierIndex {
+    /// The index.
+    pub index: LeafIndex,
+    /// No leaf that the index has the checksum of has changed after this epoch, at that moment.
+    pub epoch: Epoch,
 }
 
 /// One tree.
@@ -144,10 +157,10 @@ impl LeafIndex {
 
 /// CRC32C of these words, as their file has them.
 pub fn sum_words(words: &[Word]) -> u32 {
-    let mut line = [[0; 8]; 8];
-    words.chunks(line.len()).fold(0, |sum, words| {
-        line.iter_mut().zip(words).for_each(|(place, word)| *place = word.read().to_le_bytes());
-        crc32c::crc32c_append(sum, line[..words.len()].as_flattened())
+    let mut copy = [[0; 8]; 64];
+    words.chunks(copy.len()).fold(0, |sum, words| {
+        copy.iter_mut().zip(words).for_each(|(place, word)| *place = word.read().to_le_bytes());
+        crc32c::crc32c_append(sum, copy[..words.len()].as_flattened())
     })
 }
 
@@ -163,4 +176,16 @@ fn binding(superblock: &Superblock) -> [u8; BOUND - SUMMED] {
     bytes[48..52].copy_from_slice(&superblock.leaves_sum.to_le_bytes());
     bytes[52..].copy_from_slice(&superblock.geometry.leaf_block.to_le_bytes());
     bytes
+}
+
+/// The inverse of [`binding`]: the superblock of the database when the index was made, as far as the index has it, and
+/// otherwise `like`.
+fn bound_superblock(bytes: [u8; BOUND - SUMMED], like: &Superblock) -> Superblock {
+    let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
+    let half = |at: usize| u32::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
+    let mut bound = like.clone();
+    bound.uuid.copy_from_slice(&bytes[..16]);
+    (bound.boot_generation, bound.epoch, bound.lengths) = (word(16), word(24), [word(32), word(40)]);
+    (bound.leaves_sum, bound.geometry.leaf_block) = (half(48), half(52));
+    bound
 }

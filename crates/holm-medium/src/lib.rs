@@ -55,7 +55,7 @@ pub use journaled::{
     Agrees, Background, CREATED_FILES, Found, INDEX_FILE, JournalCounters, Journaled, JournaledOptions, Logged,
     MakeIndex, Opened, OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, doubts, open, open_read_only,
 };
-pub use leaf_index::{IndexedLeaf, IndexedTree, LeafIndex, RecordSpace, sum_words};
+pub use leaf_index::{EarlierIndex, IndexedLeaf, IndexedTree, LeafIndex, RecordSpace, sum_words};
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};
 pub use medium::Medium;

@@ -14,6 +14,8 @@ mod damage;
 mod designs;
 #[path = "store/each_call.rs"]
 mod each_call;
+#[path = "store/earlier_index.rs"]
+mod earlier_index;
 #[path = "store/ends.rs"]
 mod ends;
 #[path = "store/eviction.rs"]

@@ -16,7 +16,7 @@ use crate::remove_range::RangeRemoval;
 use crate::sharded_counter::ShardedCounter;
 use crate::superseded::Superseded;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use holm_medium::{Epoch, EpochSpan, Guard, LeafIndex, Logged, MediumError, Result};
+use holm_medium::{EarlierIndex, Epoch, EpochSpan, Guard, LeafIndex, Logged, MediumError, Result};
 use std::sync::OnceLock;
 
 /// The top of one keyspace's tree.
@@ -242,11 +242,22 @@ pub struct Rebuilt {
     pub latest: Epoch,
     /// The number of leaves in use.
     pub leaves: u64,
+    /// Those of them whose keys were not read, because an index has them as they are.
+    pub from_index: u64,
     /// Bytes of all reachable records.
     pub record_bytes: u64,
     /// The first and the last epoch in which leaves had changed, among the epochs from the rebuild's own on; read
     /// before recovery scrubs anything. For designs that know.
     pub after: Option<EpochSpan>,
+}
+
+/// What is known of leaves before a rebuild reads them.
+#[derive(Clone, Copy, Default)]
+pub struct Evidence<'a> {
+    /// What the log has, after the death of a process.
+    pub logged: Option<&'a Logged>,
+    /// The leaf index of an earlier moment. It says nothing of a leaf that has changed since.
+    pub earlier: Option<&'a EarlierIndex>,
 }
 
 /// An ordered tree from search keys to payloads, over any medium and any design.
@@ -390,11 +401,12 @@ pub trait Index<K: Keys>: Send + Sync {
     /// # Errors
     /// `Corrupt`, with the place and the fault; the volatile state is then unusable.
     fn rebuild(&self, recovery_point: RecoveryPoint, epoch: Epoch, threads: usize) -> Result<Rebuilt> {
-        self.rebuild_when(recovery_point, epoch, threads, None, &mut || Ok(()))
+        self.rebuild_when(recovery_point, epoch, threads, Evidence::default(), &mut || Ok(()))
     }
-    /// The same with a callback and a log. `ready` runs once everything found is verified, before the first store into
-    /// a database that had been closed. After the death of a process, the rebuild compares the image with what was
-    /// `logged` up to the epoch before this one. What was not logged, it writes to the files again and verifies.
+    /// The same with a callback and what else is known. `ready` runs once everything found is verified, before the
+    /// first store into a database that had been closed. After the death of a process, the rebuild compares the image
+    /// with what was logged up to the epoch before this one. What was not logged, it writes to the files again and
+    /// verifies. Of leaves that are as an earlier index has them, it reads no key.
     ///
     /// # Errors
     /// As [`Index::rebuild`], and the errors of `ready`; `Corrupt` if the image disagrees with the log.
@@ -403,7 +415,7 @@ pub trait Index<K: Keys>: Send + Sync {
         recovery_point: RecoveryPoint,
         epoch: Epoch,
         threads: usize,
-        logged: Option<&Logged>,
+        evidence: Evidence<'_>,
         ready: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Rebuilt>;
     /// At a clean open: builds the volatile state from a leaf index, without reading a leaf. Each leaf is compared with

@@ -35,7 +35,7 @@ pub(crate) struct Loaded {
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Whether the design's closed leaves need nothing but their place.
-    const INDEXED: bool = <D::Leaf as Leaf>::Recovery::INDEXED
+    pub(crate) const INDEXED: bool = <D::Leaf as Leaf>::Recovery::INDEXED
         && OverflowOf::<D>::BLOCKS == 1
         && !LocksOf::<D>::IN_NODE
         && !<LevelsOf<D> as Placement<D::Upper>>::IN_BLOCKS;
@@ -97,7 +97,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     }
 
     /// Returns the checksum of a leaf's block.
-    fn sum(&self, number: u32) -> Option<u32> {
+    pub(crate) fn sum(&self, number: u32) -> Option<u32> {
         let bytes = size_of::<D::Leaf>();
         let image = self.writer.storage().medium.image();
         let words = image.words(Area::Leaves.at(u64::from(number) * bytes as u64), bytes / 8)?;
@@ -125,7 +125,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let roots = index.trees.iter().map(|tree| self.load_tree(tree)).collect::<Option<Vec<_>>>()?;
         let records = &index.records;
         storage.space.rebuilt(frontier, free, records.frontier, records.free.clone(), records.live);
-        Some(Rebuilt { roots, latest: 0, leaves: in_use.len() as u64, record_bytes: records.live, after: None })
+        let leaves = in_use.len() as u64;
+        let record_bytes = records.live;
+        Some(Rebuilt { roots, latest: 0, leaves, from_index: leaves, record_bytes, after: None })
     }
 
     /// Returns whether a leaf and its records are what was written.

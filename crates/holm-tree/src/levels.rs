@@ -9,7 +9,8 @@ use crate::index::TreeRoot;
 use crate::inner::{DurableNode, InBlocks, InMemory, Inner, Placement, RebuiltWhenFull};
 use crate::keys::Keys;
 use crate::merge::Attempt;
-use crate::rebuild::found_leaves::{FoundLeaf, RangeStart};
+use crate::rebuild::found_leaves::{FoundLeaf, Placed};
+use crate::rebuild::unchanged::Unchanged;
 use crate::restore::Restorer;
 use crate::shrink::NodeMerge;
 use crate::split_node::NodeSplit;
@@ -106,7 +107,12 @@ pub trait LevelPlan<K: Keys>: Sync {
     ///
     /// # Errors
     /// `Corrupt` for bits that no crash can have left; `NoSpace`.
-    fn build(&mut self, tree: &[FoundLeaf<K>], places: Vec<(K::Separator, RangeStart)>) -> Result<TreeRoot>;
+    fn build(
+        &mut self,
+        tree: &[FoundLeaf<K>],
+        places: Vec<Placed<K::Separator>>,
+        unchanged: &Unchanged<'_>,
+    ) -> Result<TreeRoot>;
     /// Ends the remaining nodes, those of trees without a leaf.
     ///
     /// # Errors

@@ -59,7 +59,7 @@ pub use commit::{CommitObserver, CommitRequest, Committed, TreeWrite};
 pub use conditional::{Conditional, Seen};
 pub use design::{Design, Entry};
 pub use group::ManyPuts;
-pub use index::{Index, LeafCopy, LeafCursor, LeafVersion, Lookup, LookupAt, Rebuilt, SeekTarget, TreeRoot};
+pub use index::{Evidence, Index, LeafCopy, LeafCursor, LeafVersion, Lookup, LookupAt, Rebuilt, SeekTarget, TreeRoot};
 pub use keys::{Keys, Role, Slot, Words};
 pub use latch::{Latch, LatchGuard, Version};
 pub use long_separators::LongSeparators;

@@ -9,17 +9,18 @@ const FIRST_WORD: u64 = 8;
 pub(crate) struct ReachableRecords {
     bits: Box<[AtomicU64]>,
     words: u64,
-    marked: AtomicU64,
 }
 
 impl ReachableRecords {
     pub(crate) fn new(bytes: u64) -> Self {
         let words = bytes / 8;
-        ReachableRecords {
-            bits: (0..words.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
-            words,
-            marked: AtomicU64::new(0),
-        }
+        ReachableRecords { bits: (0..words.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(), words }
+    }
+
+    /// Prefetches the bits of a record.
+    #[inline]
+    pub(crate) fn prefetch(&self, offset: u64) {
+        self.bits.get((offset / 8 / 64) as usize).into_iter().for_each(holm_search::prefetch_write);
     }
 
     /// Marks a record; returns whether it lies where records may.
@@ -36,13 +37,12 @@ impl ReachableRecords {
             self.bits[(at / 64) as usize].fetch_or(mask, Relaxed);
             at = upto;
         }
-        self.marked.fetch_add(u64::from(words), Relaxed);
         true
     }
 
-    /// Returns the bytes of all marked records.
+    /// Returns the bytes of all marked records. O(bytes of the area).
     pub(crate) fn bytes(&self) -> u64 {
-        self.marked.load(Relaxed) * 8
+        self.bits.iter().map(|bits| u64::from(bits.load(Relaxed).count_ones())).sum::<u64>() * 8
     }
 
     /// Returns the end of the last record, and the free runs below it (offset, bytes).

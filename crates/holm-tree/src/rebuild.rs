@@ -8,8 +8,8 @@
 //! The rebuild is compiled once for each kind of keys, not for each design. A design takes part through three trait
 //! objects: its blocks by number (`leaves`), the steps that depend on how its leaves are found (`plan`), and its inner
 //! levels ([`LevelPlan`]). `found_leaves` orders the leaves and finds their ranges; `chains` follows the links of
-//! linked designs; `overflow` attaches blocks to leaves of several; `kept` compares what the death of a process left
-//! with the log; `parallel` runs a pass on all cores.
+//! linked designs; `overflow` attaches blocks to leaves of several; `unchanged` finds leaves that an index describes;
+//! `kept` compares what the death of a process left with the log; `parallel` runs a pass on all cores.
 
 mod chains;
 pub(crate) mod found_leaves;
@@ -18,9 +18,10 @@ mod leaves;
 mod overflow;
 mod parallel;
 pub(crate) mod plan;
+pub(crate) mod unchanged;
 
 use crate::design::{Design, LevelsOf};
-use crate::index::Rebuilt;
+use crate::index::{Evidence, Rebuilt};
 use crate::keys::Keys;
 use crate::leaf::{BlockByte, BlockState, Leaf, Pairs, Recovery, RecoveryPoint, damaged_in};
 use crate::levels::{LevelPlan, Levels as _, Opening};
@@ -28,13 +29,14 @@ use crate::reachable::ReachableRecords;
 use crate::sync::Mutex;
 use crate::tree_set::TreeSet;
 use found_leaves::FoundLeaf;
-use holm_medium::{Area, Epoch, Logged, Medium, MediumError, Result, Space};
+use holm_medium::{Area, EarlierIndex, Epoch, Medium, MediumError, Result, Space};
 use kept::{Changes, Kept};
 pub(crate) use leaves::LiveLeaf;
 use leaves::{ChangedAfter, Leaves, LeavesOf};
 use parallel::parallel;
 use plan::Plan;
 use std::collections::BTreeSet;
+use unchanged::Unchanged;
 
 /// What a rebuild is asked for.
 pub(crate) struct Request<'a> {
@@ -42,8 +44,7 @@ pub(crate) struct Request<'a> {
     /// The label of what recovery writes; the log ends with the epoch before it.
     pub(crate) epoch: Epoch,
     pub(crate) threads: usize,
-    /// What the log has, after the death of a process.
-    pub(crate) logged: Option<&'a Logged>,
+    pub(crate) evidence: Evidence<'a>,
 }
 
 /// Rebuilds the trees of a tree set. `ready` runs once everything found is verified.
@@ -59,7 +60,11 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     let leaves = LeavesOf { tree_set, epoch, blocks };
     let space = &storage.space;
     let numbers = space.first_block()..blocks;
-    Rebuild { leaves: &leaves, plan: &*plan, space, numbers, request }.run(&mut *levels, ready)
+    let earlier = request.evidence.earlier.filter(|earlier| {
+        // No leaf of the recovered state may be later than the index, or the index later than the state.
+        TreeSet::<M, D, K>::INDEXED && earlier.epoch < epoch
+    });
+    Rebuild { leaves: &leaves, plan: &*plan, space, numbers, earlier, request }.run(&mut *levels, ready)
 }
 
 /// A rebuild in progress.
@@ -69,6 +74,8 @@ struct Rebuild<'a, K: Keys> {
     space: &'a Space,
     /// The blocks of the leaf area.
     numbers: std::ops::Range<u32>,
+    /// For designs that have one.
+    earlier: Option<&'a EarlierIndex>,
     request: &'a Request<'a>,
 }
 
@@ -85,7 +92,9 @@ struct Recovered {
 impl<K: Keys> Rebuild<'_, K> {
     fn run(&self, levels: &mut dyn LevelPlan<K>, ready: &mut dyn FnMut() -> Result<()>) -> Result<Rebuilt> {
         let threads = self.request.threads;
-        let Recovered { blocks, latest, after } = self.recover_all(levels)?;
+        let reachable = ReachableRecords::new(self.leaves.image().area(Area::Records).len() as u64);
+        let mut unchanged = self.unchanged(&reachable)?;
+        let Recovered { blocks, latest, after } = self.recover_all(levels, &unchanged)?;
         let live = overflow::leaves_of(self.leaves, &self.numbers, blocks)?;
         let with_trees: BTreeSet<_> =
             live.iter().filter(|leaf| self.plan.makes_tree(leaf)).map(|leaf| leaf.keyspace).collect();
@@ -93,11 +102,14 @@ impl<K: Keys> Rebuild<'_, K> {
         let live = self.plan.leaves(live, levels, threads)?;
         // Chains keep their own order. For other designs any order works, and ascending numbers read the file front to
         // back.
-        let reachable = ReachableRecords::new(self.leaves.image().area(Area::Records).len() as u64);
-        let mut found = parallel(threads, &live, &|part| self.collect_bounds(part, &reachable))?;
+        let collect = |part: &[LiveLeaf]| self.collect_bounds(part, &reachable);
+        let mut found = parallel(threads, &live, &collect)?;
+        let runs = unchanged.runs(&found, threads, &collect)?;
+        let leaves = (found.len() + unchanged.leaves.len()) as u64;
+        found.extend(runs);
         found_leaves::sort(&mut found);
         self.plan.repair_overlaps(&mut found, &|leaf| Ok(self.collect_bounds(&[leaf], &reachable)?.remove(0)))?;
-        let mut in_use = Vec::with_capacity(live.len());
+        let mut in_use: Vec<u32> = unchanged.leaves.iter().map(|unchanged| unchanged.leaf.number).collect();
         live.iter().for_each(|leaf| self.leaves.each_block(leaf.number, &mut |number| in_use.push(number)));
         in_use.extend(levels.blocks().into_iter().filter(|number| *number < self.numbers.end));
         let (frontier, free) = found_leaves::free(self.numbers.start, &in_use);
@@ -108,18 +120,30 @@ impl<K: Keys> Rebuild<'_, K> {
         let block = self.leaves.block_bytes();
         let places = trees.iter().map(|tree| found_leaves::place(block, tree)).collect::<Result<Vec<_>>>()?;
         ready()?;
-        let built = trees.iter().zip(places).map(|(tree, places)| levels.build(tree, places));
+        let built = trees.iter().zip(places).map(|(tree, places)| levels.build(tree, places, &unchanged));
         let roots = built.collect::<Result<Vec<_>>>()?;
         levels.end_all()?;
-        Ok(Rebuilt { roots, latest, leaves: found.len() as u64, record_bytes, after })
+        let from_index = unchanged.leaves.len() as u64;
+        Ok(Rebuilt { roots, latest, leaves, from_index, record_bytes, after })
+    }
+
+    /// Returns the leaves that are as an earlier index has them, and marks the records that they reach.
+    fn unchanged(&self, reachable: &ReachableRecords) -> Result<Unchanged<'_>> {
+        let Some(earlier) = self.earlier else { return Ok(Unchanged::default()) };
+        let pass = (self.numbers.clone(), self.request.threads);
+        let pairs_of =
+            unchanged::find(self.leaves, earlier, pass, &|leaf, skip, pairs| self.mark(leaf, pairs, skip, reachable))?;
+        Ok(Unchanged::new(earlier, &pairs_of))
     }
 
     /// Brings every block to the recovery point. After the death of a process, the log vouches for the blocks that it
     /// has, before anything changes; the rest is verified afterwards.
-    fn recover_all(&self, levels: &dyn LevelPlan<K>) -> Result<Recovered> {
-        let kept = Kept::new(self.leaves, self.request.logged);
+    fn recover_all(&self, levels: &dyn LevelPlan<K>, unchanged: &Unchanged<'_>) -> Result<Recovered> {
+        let kept = Kept::new(self.leaves, self.request.evidence.logged);
         let totals = Mutex::new((0, Changes::default()));
-        let numbers: Vec<u32> = self.numbers.clone().collect();
+        let mut is_unchanged = vec![false; self.numbers.end as usize];
+        unchanged.leaves.iter().for_each(|unchanged| is_unchanged[unchanged.leaf.number as usize] = true);
+        let numbers: Vec<u32> = self.numbers.clone().filter(|number| !is_unchanged[*number as usize]).collect();
         let blocks = parallel(self.request.threads, &numbers, &|part| {
             let mut changes = Changes::default();
             let mut comparison = kept.comparison();
@@ -153,20 +177,9 @@ impl<K: Keys> Rebuild<'_, K> {
             let read = leaves.read(live.number, &mut pairs)?;
             // The leaf changed after the last log entry: only the leaf itself says what should be there.
             let unlogged = read.stamp >= self.request.epoch;
-            for slot in pairs.iter() {
-                if let Some((offset, words)) = K::extent(slot.payload)
-                    && !reachable.mark(offset, words)
-                {
-                    let found = "a record outside the record area";
-                    return Err(self.wrong(live, "a slot's payload", found, "one inside"));
-                }
-                if !keys.sound(live.keyspace, *slot, read.skip) {
-                    let found = "a damaged one, or one that has lost writes";
-                    return Err(self.wrong(live, "a slot's record", found, "what was written"));
-                }
-                if unlogged && !keys.heads(*slot, read.skip) {
-                    return Err(self.wrong(live, "a slot's record", "one of another key, or none", "the slot's own"));
-                }
+            self.mark(live, &pairs, read.skip, reachable)?;
+            if unlogged && !pairs.iter().all(|slot| keys.heads(*slot, read.skip)) {
+                return Err(self.wrong(live, "a slot's record", "one of another key, or none", "the slot's own"));
             }
             pairs.sort(keys, leaves.search(), read.skip);
             let ends = match self.plan.low(live.number) {
@@ -180,9 +193,28 @@ impl<K: Keys> Rebuild<'_, K> {
                 }
                 None => self.plan.keeps_empty(&live).then(Default::default),
             };
-            found.push(FoundLeaf { live, skip: read.skip, pairs: pairs.len(), ends });
+            found.push(FoundLeaf { live, skip: read.skip, pairs: pairs.len(), run: None, ends });
         }
         Ok(found)
+    }
+
+    /// Marks the records of a leaf's slots.
+    fn mark(&self, live: LiveLeaf, pairs: &Pairs, skip: usize, reachable: &ReachableRecords) -> Result<()> {
+        let keys = self.leaves.keys();
+        // Records lie anywhere, and so do their bits.
+        pairs.iter().filter_map(|slot| K::extent(slot.payload)).for_each(|(offset, _)| reachable.prefetch(offset));
+        for slot in pairs.iter() {
+            if let Some((offset, words)) = K::extent(slot.payload)
+                && !reachable.mark(offset, words)
+            {
+                return Err(self.wrong(live, "a slot's payload", "a record outside the record area", "one inside"));
+            }
+            if !keys.sound(live.keyspace, *slot, skip) {
+                let found = "a damaged one, or one that has lost writes";
+                return Err(self.wrong(live, "a slot's record", found, "what was written"));
+            }
+        }
+        Ok(())
     }
 
     fn wrong(&self, leaf: LiveLeaf, what: &'static str, found: &str, expected: &str) -> MediumError {

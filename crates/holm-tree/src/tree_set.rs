@@ -12,7 +12,7 @@ use crate::conditional::{Conditional, Seen};
 use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design};
 use crate::group::{GROUP, ManyPuts};
-use crate::index::{Index, LeafCursor, LeafVersion, Lookup, LookupAt, Rebuilt, SeekTarget, TreeRoot};
+use crate::index::{Evidence, Index, LeafCursor, LeafVersion, Lookup, LookupAt, Rebuilt, SeekTarget, TreeRoot};
 use crate::inner::{FreshNode, Inner, NodeContents, NodeHeader, Placement as _};
 use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
@@ -31,7 +31,7 @@ use crate::split_node::fresh;
 use crate::superseded::Superseded;
 use crate::wait::back_off;
 use holm_medium::{
-    Area, Epoch, Guard, Image, LeafIndex, Loc, Logged, MASK_BYTES, Medium, MediumError, Result, WriteHandle, Writer,
+    Area, Epoch, Guard, Image, LeafIndex, Loc, MASK_BYTES, Medium, MediumError, Result, WriteHandle, Writer,
 };
 use holm_search::Search;
 use std::sync::{Arc, OnceLock};
@@ -574,10 +574,10 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         recovery_point: RecoveryPoint,
         epoch: Epoch,
         threads: usize,
-        logged: Option<&Logged>,
+        evidence: Evidence<'_>,
         ready: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Rebuilt> {
-        crate::rebuild::rebuild(self, &Request { recovery_point, epoch, threads, logged }, ready)
+        crate::rebuild::rebuild(self, &Request { recovery_point, epoch, threads, evidence }, ready)
     }
 
     fn load(&self, index: &LeafIndex, looked_at: u32) -> Option<Rebuilt> {

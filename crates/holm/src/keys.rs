@@ -227,6 +227,7 @@ impl Keys for Records {
     fn truncate(key: &Vec<u8>, count: usize) -> Vec<u8> {
         key[..count.min(key.len())].to_vec()
     }
+    #[inline]
     fn sound(&self, keyspace: u32, slot: Slot, skip: usize) -> bool {
         if keyspace == CATALOG && !self.tolerates_damage {
             // A wrong number or name that is believed would lose a whole keyspace.

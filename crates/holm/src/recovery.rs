@@ -40,6 +40,10 @@ pub struct Recovery {
     /// Whether the open read the leaf index of a closed database in place of its leaves. Each leaf is then compared
     /// with its checksum when it is first read.
     pub from_index: bool,
+    /// The number of leaves that the open placed by the leaf index. After [`from_index`](Recovery::from_index), these
+    /// are all. After a crash, they are those that have not changed since the last close: the open compared each with
+    /// its checksum, and read the keys of the others alone.
+    pub leaves_from_index: u64,
     /// A description of each damage that costs no data. An open for writing has repaired the superblock.
     pub damaged: Vec<String>,
 }
@@ -162,6 +166,7 @@ impl From<holm_medium::Recovery> for Recovery {
             log_bytes: bytes,
             tail: tail.into(),
             from_index: false,
+            leaves_from_index: 0,
             damaged,
         }
     }

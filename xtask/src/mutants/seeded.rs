@@ -187,8 +187,32 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "an index of another session counts",
         file: "crates/holm-medium/src/leaf_index/decode.rs",
-        before: "bytes[SUMMED..BOUND] != binding(clean)",
+        before: "read_header(bytes)? != binding(clean)",
         after: "false",
+    },
+    Seeded {
+        name: "a changed leaf counts as an earlier index has it",
+        file: "crates/holm-tree/src/rebuild/leaves.rs",
+        before: "self.tree_set.sum(number) == Some(sum) && stamp <= epoch",
+        after: "sum > 0 && stamp > 0",
+    },
+    Seeded {
+        name: "a run of unchanged leaves has the lower end of its first leaf alone",
+        file: "crates/holm-tree/src/rebuild/unchanged.rs",
+        before: "first.ends.zip(last.ends).map(|((low, _), (_, high))| (low, high))",
+        after: "first.ends.clone()",
+    },
+    Seeded {
+        name: "a changed leaf between two unchanged neighbours does not divide them",
+        file: "crates/holm-tree/src/rebuild/unchanged.rs",
+        before: "leaf.follows = false",
+        after: "leaf.follows &= true",
+    },
+    Seeded {
+        name: "the leaves behind the first one of a run are left out",
+        file: "crates/holm-tree/src/rebuild/unchanged.rs",
+        before: "behind: run.start + 1..run.end",
+        after: "behind: run.end..run.end",
     },
     Seeded {
         name: "the checksum of an index is not compared",

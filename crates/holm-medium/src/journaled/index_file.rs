@@ -3,12 +3,13 @@
 //! It is a cache. No failure to write or to read it is an error: opening then reads the leaves. Closing writes it
 //! before the clean mark. It counts for the superblock that has the same boot generation, epoch and checksum of the
 //! leaves, and for no other. A session raises the boot generation, durably, before its first store: from then on no
-//! crash leaves a superblock for which an old index counts.
+//! crash leaves a superblock for which an old index counts. It stays where it is: after a crash, it still describes
+//! the leaves that have not changed since.
 
 #![forbid(unsafe_code)]
 
 use super::data_files::Journaled;
-use crate::leaf_index::LeafIndex;
+use crate::leaf_index::{EarlierIndex, LeafIndex};
 use crate::superblock::{State, Superblock};
 use crate::vfs::{How, Vfs, read_exact_at, write_all_at};
 use std::path::{Path, PathBuf};
@@ -34,13 +35,33 @@ pub(super) fn write(medium: &Journaled, index: &LeafIndex, clean: &Superblock) {
     }
 }
 
-/// Reads the index of a clean database; `None` if there is none that counts. `first` is the number of the first leaf.
-pub(super) fn read(vfs: &dyn Vfs, dir: &Path, superblock: &Superblock, first: u32) -> Option<LeafIndex> {
-    if superblock.state != State::Clean {
-        return None;
+/// What the file says of a database that is being opened.
+#[derive(Debug, Default)]
+pub(super) struct IndexRead {
+    /// The index of a clean database, if there is one that counts.
+    pub(super) index: Option<LeafIndex>,
+    /// The index of an earlier moment, of a database that was not closed.
+    pub(super) earlier: Option<EarlierIndex>,
+}
+
+/// Reads the index. `first` is the number of the first leaf.
+pub(super) fn read(vfs: &dyn Vfs, dir: &Path, superblock: &Superblock, first: u32) -> IndexRead {
+    let Some(bytes) = read_bytes(vfs, dir, superblock) else { return IndexRead::default() };
+    let ignored = |why: &&str| ::log::info!("holm: {}: {why}; opening reads all leaves", index_path(dir).display());
+    match superblock.state {
+        State::Clean => {
+            let index = LeafIndex::decode(&bytes, superblock, first).inspect_err(ignored).ok();
+            IndexRead { index, earlier: None }
+        }
+        State::Dirty | State::Poisoned => {
+            let earlier = EarlierIndex::decode(&bytes, superblock, first).inspect_err(ignored).ok();
+            IndexRead { index: None, earlier }
+        }
     }
-    let path = index_path(dir);
-    let file = vfs.open(&path, How::READ).ok()?;
+}
+
+fn read_bytes(vfs: &dyn Vfs, dir: &Path, superblock: &Superblock) -> Option<Vec<u8>> {
+    let file = vfs.open(&index_path(dir), How::READ).ok()?;
     let len = file.len().ok()?;
     // An index has at most the separators of all leaves and their numbers: longer than the files, it is none.
     if len > (superblock.lengths[0] + superblock.lengths[1]).saturating_mul(2) {
@@ -49,6 +70,5 @@ pub(super) fn read(vfs: &dyn Vfs, dir: &Path, superblock: &Superblock, first: u3
     file.expect_reading(0, len);
     let mut bytes = vec![0; len as usize];
     read_exact_at(&*file, &mut bytes, 0).ok()?;
-    let index = LeafIndex::decode(&bytes, superblock, first);
-    index.inspect_err(|why| ::log::info!("holm: {}: {why}; opening reads all leaves", path.display())).ok()
+    Some(bytes)
 }

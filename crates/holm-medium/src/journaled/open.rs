@@ -11,7 +11,7 @@
 
 use super::checksum::sum_leaves;
 use super::data_files::{Journaled, area_path};
-use super::index_file;
+use super::index_file::{self, IndexRead};
 use super::map::map;
 use super::opened::{JournaledOptions, Opened};
 use super::recover::recover;
@@ -44,7 +44,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     geometry.expect(&superblock.geometry)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
     refuse_shortened(dir, &superblock, &files)?;
-    let index = index_file::read(&*vfs, dir, &superblock, first_block(geometry));
+    let IndexRead { index, earlier } = index_file::read(&*vfs, dir, &superblock, first_block(geometry));
     if index.is_none() {
         refuse_changed(dir, &superblock, &files)?;
     }
@@ -56,7 +56,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let mut opened = recover(medium, superblock, superblock_file, reason, options)?;
     opened.recovery.damaged.extend(damaged);
-    opened.index = index;
+    (opened.index, opened.earlier) = (index, earlier);
     Ok(opened)
 }
 
@@ -152,7 +152,7 @@ pub fn open_read_only(
     let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared, options.reserve)?;
     let next = superblock.log_start.position();
     let recovery = Recovery { damaged, ..Recovery::of(Found::Clean, superblock.epoch) };
-    Ok(Opened { medium, recovery, superblock, superblock_file, log: options.log, next, logged: None, index: None })
+    Ok(Opened::new(medium, recovery, (superblock, superblock_file), options.log, next))
 }
 
 fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn VfsFile>> {

@@ -7,7 +7,7 @@ use super::logged::Logged;
 use super::recovery::{Found, Recovery};
 use super::reserve::Reserve;
 use crate::epoch::Epoch;
-use crate::leaf_index::LeafIndex;
+use crate::leaf_index::{EarlierIndex, LeafIndex};
 use crate::log::{LogOptions, Position};
 use crate::superblock::Superblock;
 use crate::vfs::VfsFile;
@@ -50,6 +50,8 @@ pub struct Opened {
     /// The leaf index of a clean database, if a valid one is there. Then nothing has compared the leaves with their
     /// checksum yet.
     pub index: Option<LeafIndex>,
+    /// The leaf index of an earlier moment, if the database was not closed.
+    pub earlier: Option<EarlierIndex>,
 }
 
 impl Opened {
@@ -61,7 +63,7 @@ impl Opened {
         log: LogOptions,
         next: Position,
     ) -> Self {
-        Opened { medium, recovery, superblock, superblock_file, log, next, logged: None, index: None }
+        Opened { medium, recovery, superblock, superblock_file, log, next, logged: None, index: None, earlier: None }
     }
 
     /// Whether leaves are to be cut at [`Recovery::epoch`]; otherwise they are taken as they are.

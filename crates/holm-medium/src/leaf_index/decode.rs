@@ -1,6 +1,9 @@
 //! A leaf index from its bytes. Every number is checked; nothing that the bytes say decides how much memory is taken.
 
-use super::{BOUND, HEADER, IndexedLeaf, IndexedTree, LeafIndex, MAGIC, RecordSpace, SUMMED, TREE, VERSION, binding};
+use super::{
+    BOUND, EarlierIndex, HEADER, IndexedLeaf, IndexedTree, LeafIndex, MAGIC, RecordSpace, SUMMED, TREE, VERSION,
+    binding, bound_superblock,
+};
 use crate::loc::LINE;
 use crate::superblock::Superblock;
 
@@ -61,22 +64,48 @@ impl LeafIndex {
     /// # Errors
     /// A description of what was found.
     pub fn decode(bytes: &[u8], clean: &Superblock, first: u32) -> Result<LeafIndex, &'static str> {
-        if bytes.len() < HEADER || bytes[..8] != MAGIC {
-            return Err("it is too short, or no index");
-        }
-        if bytes[8..12] != VERSION.to_le_bytes() {
-            return Err("it has another format");
-        }
-        if bytes[SUMMED..BOUND] != binding(clean) {
+        if read_header(bytes)? != binding(clean) {
             return Err("it belongs to another session, or to another database");
         }
-        if bytes[12..SUMMED] != crc32c::crc32c(&bytes[SUMMED..]).to_le_bytes() {
-            return Err("its checksum is wrong");
-        }
-        let block = u64::from(clean.geometry.leaf_block).max(1);
-        let blocks = u32::try_from(clean.lengths[0] / block).unwrap_or(u32::MAX);
-        contents(Bytes(&bytes[BOUND..]), first..blocks, clean.lengths[1]).ok_or("its contents contradict themselves")
+        read_contents(bytes, clean, first)
     }
+}
+
+impl EarlierIndex {
+    /// Returns the index in a file's bytes, if it is of an earlier moment of the database with this superblock.
+    /// Otherwise as [`LeafIndex::decode`]. O(leaves).
+    ///
+    /// # Errors
+    /// A description of what was found.
+    pub fn decode(bytes: &[u8], superblock: &Superblock, first: u32) -> Result<EarlierIndex, &'static str> {
+        let bound = bound_superblock(read_header(bytes)?, superblock);
+        let is_same = bound.uuid == superblock.uuid && bound.geometry == superblock.geometry;
+        if !is_same || bound.boot_generation > superblock.boot_generation || bound.epoch > superblock.epoch {
+            return Err("it belongs to another database, or to a later moment");
+        }
+        Ok(EarlierIndex { index: read_contents(bytes, &bound, first)?, epoch: bound.epoch })
+    }
+}
+
+/// Checks the fields before the contents, and returns those that bind the index to a database.
+fn read_header(bytes: &[u8]) -> Result<[u8; BOUND - SUMMED], &'static str> {
+    if bytes.len() < HEADER || bytes[..8] != MAGIC {
+        return Err("it is too short, or no index");
+    }
+    if bytes[8..12] != VERSION.to_le_bytes() {
+        return Err("it has another format");
+    }
+    let header = bytes[SUMMED..BOUND].try_into();
+    header.map_err(|_| "it is too short, or no index")
+}
+
+fn read_contents(bytes: &[u8], bound: &Superblock, first: u32) -> Result<LeafIndex, &'static str> {
+    if bytes[12..SUMMED] != crc32c::crc32c(&bytes[SUMMED..]).to_le_bytes() {
+        return Err("its checksum is wrong");
+    }
+    let block = u64::from(bound.geometry.leaf_block).max(1);
+    let blocks = u32::try_from(bound.lengths[0] / block).unwrap_or(u32::MAX);
+    contents(Bytes(&bytes[BOUND..]), first..blocks, bound.lengths[1]).ok_or("its contents contradict themselves")
 }
 
 fn contents(mut bytes: Bytes<'_>, blocks: std::ops::Range<u32>, most: u64) -> Option<LeafIndex> {

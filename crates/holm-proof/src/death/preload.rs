@@ -17,7 +17,7 @@ const AT_ONCE: u64 = 1000;
 /// Data that a database has before anything is killed.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct Preload {
-    /// Loads so many mebibytes of pairs first; no child changes them, and each is compared after each end.
+    /// Loads as many mebibytes of pairs first; no child changes them, and each is compared after each end.
     #[arg(long = "preload", value_name = "MEBIBYTES", default_value_t = 0)]
     pub mebibytes: u64,
 }

@@ -110,6 +110,7 @@ pub(super) fn judge_image(plan: &Plan, stage: &Arc<Stage>, moment: &Moment, note
         _ => "other recoveries",
     };
     stage.count(source, 1);
+    stage.count("recoveries with an earlier index", u64::from(db.recovery().leaves_from_index > 0));
     let report = db.check().expect("it can be read");
     assert_eq!(report.faults, Vec::<String>::new(), "faults in the image");
     compare(&db, moment, floor, notes);

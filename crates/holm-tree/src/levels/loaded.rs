@@ -5,7 +5,8 @@ use crate::design::Design;
 use crate::index::TreeRoot;
 use crate::keys::Keys;
 use crate::load::LoadedChild;
-use crate::rebuild::found_leaves::{FoundLeaf, RangeStart};
+use crate::rebuild::found_leaves::{FoundLeaf, Placed, RangeStart};
+use crate::rebuild::unchanged::Unchanged;
 use crate::tree_set::TreeSet;
 use holm_medium::{Epoch, Medium, Result};
 
@@ -37,16 +38,30 @@ impl<M: Medium, D: Design, K: Keys> LevelPlan<K> for Loaded<'_, M, D, K> {
         Vec::new()
     }
 
-    fn build(&mut self, tree: &[FoundLeaf<K>], places: Vec<(K::Separator, RangeStart)>) -> Result<TreeRoot> {
+    fn build(
+        &mut self,
+        tree: &[FoundLeaf<K>],
+        places: Vec<Placed<K::Separator>>,
+        unchanged: &Unchanged<'_>,
+    ) -> Result<TreeRoot> {
         let tree_set = self.tree_set;
         let (keyspace, pairs) = (tree[0].live.keyspace, tree.iter().map(|leaf| leaf.pairs as u64).sum());
-        let fill = |(low, place)| match place {
-            RangeStart::Leaf(number) => Ok(LoadedChild { low, number }),
-            RangeStart::Gap(home) => tree_set.fresh_leaf(self.epoch, home).map(|number| LoadedChild { low, number }),
+        let fill = |Placed { low, start, behind }| match start {
+            RangeStart::Leaf(number) => Ok((LoadedChild { low, number }, behind)),
+            RangeStart::Gap(home) => {
+                tree_set.fresh_leaf(self.epoch, home).map(|number| (LoadedChild { low, number }, behind))
+            }
         };
         let leaves = places.into_iter().map(fill).collect::<Result<Vec<_>>>()?;
+        let left = leaves.iter().map(|(_, behind)| 1 + behind.len()).sum();
+        let leaves = leaves.into_iter().flat_map(|(first, behind)| {
+            let behind = unchanged.leaves[behind].iter();
+            let behind = behind.map(|it| LoadedChild { low: K::from_long(it.separator), number: it.leaf.number });
+            std::iter::once(first).chain(behind)
+        });
+        let leaves = Counted { leaves, left };
         let mut handle = tree_set.writer.begin_write_at(self.epoch);
-        let (level, top) = tree_set.inner.load::<M, K>(&mut handle, keyspace, leaves.into_iter());
+        let (level, top) = tree_set.inner.load::<M, K>(&mut handle, keyspace, leaves);
         Ok(TreeRoot::new(keyspace, level, top, pairs))
     }
 
@@ -54,3 +69,24 @@ impl<M: Medium, D: Design, K: Keys> LevelPlan<K> for Loaded<'_, M, D, K> {
         Ok(())
     }
 }
+
+/// An iterator of known length.
+struct Counted<I> {
+    leaves: I,
+    left: usize,
+}
+
+impl<I: Iterator> Iterator for Counted<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        self.left = self.left.saturating_sub(1);
+        self.leaves.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<I: Iterator> ExactSizeIterator for Counted<I> {}

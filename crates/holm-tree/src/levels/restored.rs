@@ -5,7 +5,8 @@ use crate::design::Design;
 use crate::index::TreeRoot;
 use crate::inner::DurableNode;
 use crate::keys::Keys;
-use crate::rebuild::found_leaves::{FoundLeaf, RangeStart};
+use crate::rebuild::found_leaves::{FoundLeaf, Placed};
+use crate::rebuild::unchanged::Unchanged;
 use crate::restore::{DurableLevels, Restorer};
 use holm_medium::{Medium, Result};
 
@@ -46,7 +47,8 @@ impl<M: Medium, D: Design<Upper: DurableNode, LeafParent: DurableNode>, K: Keys>
         nodes.chain(self.levels.placed.iter().copied()).collect()
     }
 
-    fn build(&mut self, tree: &[FoundLeaf<K>], _: Vec<(K::Separator, RangeStart)>) -> Result<TreeRoot> {
+    /// A design with durable levels has no index.
+    fn build(&mut self, tree: &[FoundLeaf<K>], _: Vec<Placed<K::Separator>>, _: &Unchanged<'_>) -> Result<TreeRoot> {
         let (keyspace, pairs) = (tree[0].live.keyspace, tree.iter().map(|leaf| leaf.pairs as u64).sum());
         let leaves = tree.iter().map(FoundLeaf::below).collect();
         self.restorer.build(&mut self.levels, keyspace, leaves, pairs)

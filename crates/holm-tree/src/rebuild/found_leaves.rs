@@ -9,17 +9,38 @@ use crate::keys::Keys;
 use crate::leaf::{BlockByte, Home, damaged_in};
 use crate::restore::Below;
 use holm_medium::Result;
+use std::ops::Range;
 
-/// A leaf in use, with its least and greatest key.
+/// A leaf in use, or a run of neighbours, with the least and the greatest key.
 pub struct FoundLeaf<K: Keys> {
-    /// Which leaf.
+    /// Which leaf; the first of a run.
     pub(crate) live: LiveLeaf,
     /// Bytes that heads leave out.
     pub(crate) skip: usize,
-    /// The number of its pairs.
+    /// The number of all pairs.
     pub(crate) pairs: usize,
+    /// The other leaves of a run.
+    pub(crate) run: Option<Run>,
     /// If the leaf keeps the lower end of its range, that end twice.
     pub(crate) ends: Option<(K::Separator, K::Separator)>,
+}
+
+/// The leaves of a run behind the first one.
+pub struct Run {
+    /// Which of the unchanged leaves they are.
+    pub(super) behind: Range<usize>,
+    /// Bytes that the heads of the last one leave out.
+    pub(super) skip: usize,
+}
+
+/// Where the range of a leaf or of a run starts.
+pub struct Placed<S> {
+    /// The lower end.
+    pub(crate) low: S,
+    /// What starts there.
+    pub(crate) start: RangeStart,
+    /// The unchanged leaves that follow.
+    pub(crate) behind: Range<usize>,
 }
 
 /// What starts at the lower end of a range.
@@ -31,6 +52,16 @@ pub enum RangeStart {
 }
 
 impl<K: Keys> FoundLeaf<K> {
+    /// Returns the bytes that the heads of the last leaf leave out.
+    fn last_skip(&self) -> usize {
+        self.run.as_ref().map_or(self.skip, |run| run.skip)
+    }
+
+    fn placed_at(&self, low: K::Separator) -> Placed<K::Separator> {
+        let behind = self.run.as_ref().map_or(0..0, |run| run.behind.clone());
+        Placed { low, start: RangeStart::Leaf(self.live.number), behind }
+    }
+
     /// The leaf as durable nodes see it, with whole keys.
     pub(crate) fn below(&self) -> Below {
         let word = |separator: &K::Separator| K::head(K::search_key(separator), 0);
@@ -61,21 +92,22 @@ pub(crate) fn free(first: u32, in_use: &[u32]) -> (u32, Vec<u32>) {
 }
 
 /// Gives every leaf a range whose keys share what the leaf's heads leave out, with empty leaves in the gaps.
-pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<(K::Separator, RangeStart)>> {
+pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<Placed<K::Separator>>> {
     let keyspace = tree[0].live.keyspace;
     let gap = |low: &K::Separator, high: Option<&K::Separator>| {
-        (low.clone(), RangeStart::Gap(Home { keyspace, skip: K::common(low, high) as u8, first: false }))
+        let home = Home { keyspace, skip: K::common(low, high) as u8, first: false };
+        Placed { low: low.clone(), start: RangeStart::Gap(home), behind: 0..0 }
     };
-    let mut placed: Vec<(K::Separator, RangeStart)> = Vec::with_capacity(tree.len());
+    let mut placed = Vec::with_capacity(tree.len());
     let mut last: Option<(&FoundLeaf<K>, &K::Separator)> = None;
     for leaf in tree {
         let Some((low, high)) = &leaf.ends else { continue };
         match last {
-            None if leaf.skip == 0 => placed.push((K::Separator::default(), RangeStart::Leaf(leaf.live.number))),
+            None if leaf.skip == 0 => placed.push(leaf.placed_at(K::Separator::default())),
             None => {
                 let start = K::truncate(low, leaf.skip);
                 placed.push(gap(&K::Separator::default(), Some(&start)));
-                placed.push((start, RangeStart::Leaf(leaf.live.number)));
+                placed.push(leaf.placed_at(start));
             }
             Some((before, end)) => {
                 if end >= low {
@@ -87,11 +119,11 @@ pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<
                         "a range of its own",
                     ));
                 }
-                let (limit, start) = between::<K>((end, before.skip), (low, leaf.skip));
+                let (limit, start) = between::<K>((end, before.last_skip()), (low, leaf.skip));
                 if let Some(limit) = limit {
                     placed.push(gap(&limit, Some(&start)));
                 }
-                placed.push((start, RangeStart::Leaf(leaf.live.number)));
+                placed.push(leaf.placed_at(start));
             }
         }
         last = Some((leaf, high));
@@ -99,11 +131,11 @@ pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<
     match last {
         // There are only empty leaves: the first of them is the tree.
         None => {
-            let number = tree.iter().find(|leaf| leaf.live.first).unwrap_or(&tree[0]).live.number;
-            placed.push((K::Separator::default(), RangeStart::Leaf(number)));
+            let leaf = tree.iter().find(|leaf| leaf.live.first).unwrap_or(&tree[0]);
+            placed.push(leaf.placed_at(K::Separator::default()));
         }
-        Some((leaf, high)) if leaf.skip > 0 => {
-            if let Some(limit) = K::beyond(high, leaf.skip) {
+        Some((leaf, high)) if leaf.last_skip() > 0 => {
+            if let Some(limit) = K::beyond(high, leaf.last_skip()) {
                 placed.push(gap(&limit, None));
             }
         }

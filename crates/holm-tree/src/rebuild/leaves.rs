@@ -79,6 +79,8 @@ pub(crate) trait Leaves<K: Keys>: Sync {
     /// Passes on the numbers of a leaf's blocks, its own first.
     fn each_block(&self, number: u32, each: &mut dyn FnMut(u32));
 
+    /// Returns whether a block has this checksum, and no change after this epoch.
+    fn is_unchanged(&self, number: u32, sum: u32, epoch: Epoch) -> bool;
     /// Rebuilds the volatile side of a leaf, and copies its pairs.
     ///
     /// # Errors
@@ -176,6 +178,12 @@ impl<M: Medium, D: Design, K: Keys> Leaves<K> for LeavesOf<'_, M, D, K> {
 
     fn each_block(&self, number: u32, each: &mut dyn FnMut(u32)) {
         self.tree_set.blocks_of(number).for_each(each);
+    }
+
+    fn is_unchanged(&self, number: u32, sum: u32, epoch: Epoch) -> bool {
+        let Ok((leaf, descriptor)) = self.tree_set.block(number) else { return false };
+        let stamp = DurabilityOf::<D>::stamp(leaf, self.tree_set.context(&descriptor.volatile));
+        self.tree_set.sum(number) == Some(sum) && stamp <= epoch
     }
 
     fn read(&self, number: u32, pairs: &mut Pairs) -> Result<LeafRead> {

@@ -7,9 +7,11 @@ use crate::catalog::CATALOG;
 use crate::error::{Error, Result};
 use crate::keys::Records;
 use crate::store::{Damage, WritableStore};
-use holm_medium::{Area, Found, Image, Journaled, LeafIndex, Logged, MediumError, OpenedState, Recovery, Storage};
-use holm_tree::Entry;
+use holm_medium::{
+    Area, EarlierIndex, Found, Image, Journaled, LeafIndex, Logged, MediumError, OpenedState, Recovery, Storage,
+};
 use holm_tree::leaf::RecoveryPoint;
+use holm_tree::{Entry, Evidence};
 use std::sync::Arc;
 
 /// A database whose files are open and locked, and whose leaves are still to be recovered. The clock stands behind the
@@ -25,6 +27,8 @@ pub(super) struct Opened<'a, 'b> {
     logged: Option<Logged>,
     /// Of a clean database.
     index: Option<LeafIndex>,
+    /// Of a moment before the crash.
+    earlier: Option<EarlierIndex>,
 }
 
 /// Bytes that are looked at together for the end of what was written.
@@ -60,7 +64,8 @@ impl<'a, 'b> Opened<'a, 'b> {
         design: &Entry<Journaled, Records>,
         mut opened: holm_medium::Opened,
     ) -> Result<Self> {
-        let (recovery, logged, index) = (opened.recovery.clone(), opened.logged.take(), opened.index.take());
+        let (recovery, logged) = (opened.recovery.clone(), opened.logged.take());
+        let (index, earlier) = (opened.index.take(), opened.earlier.take());
         let recovery_point = if opened.is_cut() { RecoveryPoint::At(recovery.epoch) } else { RecoveryPoint::Visible };
         let uuid = opened.superblock().uuid;
         let (medium, state) = opened.into_parts();
@@ -68,7 +73,7 @@ impl<'a, 'b> Opened<'a, 'b> {
         let storage = writer.storage().clone();
         let store = WritableStore::new(writer, design, request.path, Damage::Refused);
         let store = store.with_files(uuid, &request.builder.vfs);
-        Ok(Opened { request, store, storage, state, recovery, recovery_point, logged, index })
+        Ok(Opened { request, store, storage, state, recovery, recovery_point, logged, index, earlier })
     }
 
     /// States why history was cut, after an open that has found lost writes.
@@ -85,7 +90,8 @@ impl<'a, 'b> Opened<'a, 'b> {
     /// In the outer result: the files are damaged, or the operating system refuses a call. In the inner one: writes
     /// are lost, and the superblock is marked.
     pub(super) fn rebuild(self) -> Result<std::result::Result<Rebuilt<'b>, LostWrites>> {
-        let Opened { request, store, storage, mut state, mut recovery, recovery_point, logged, index } = self;
+        let Opened { request, store, storage, mut state, mut recovery, recovery_point, .. } = self;
+        let (logged, index, earlier) = (self.logged, self.index, self.earlier);
         let (kept, active) = (recovery.found == Found::Kept, recovery.epoch + 1);
         if kept {
             withhold_all(&storage);
@@ -100,7 +106,10 @@ impl<'a, 'b> Opened<'a, 'b> {
         let from_index = loaded.is_some();
         let rebuilt = match loaded {
             Some(loaded) => ready().map(|()| loaded),
-            None => store.index.rebuild_when(recovery_point, active, threads, logged.as_ref(), &mut ready),
+            None => {
+                let evidence = Evidence { logged: logged.as_ref(), earlier: earlier.as_ref() };
+                store.index.rebuild_when(recovery_point, active, threads, evidence, &mut ready)
+            }
         };
         let rebuilt = match rebuilt {
             Err(found @ MediumError::Corrupt { .. }) if kept => {
@@ -125,7 +134,7 @@ impl<'a, 'b> Opened<'a, 'b> {
             // Leaves may carry epochs beyond the last log entry. No crash lost these epochs: only the process died.
             latest: rebuilt.latest.max(recovery.epoch),
             recovery_point,
-            recovery: crate::Recovery { from_index, ..recovery.into() },
+            recovery: crate::Recovery { from_index, leaves_from_index: rebuilt.from_index, ..recovery.into() },
         }))
     }
 }

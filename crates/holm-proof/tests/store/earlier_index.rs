@@ -1,0 +1,117 @@
+//! Opening after a crash by the index of an earlier close: it finds what reading all leaves finds, whichever of the
+//! indexes that the database ever had lies there.
+
+use crate::history::{Contents, History, Mode, Session, contents};
+use holm::Durability;
+use holm_proof::disk::SimDisk;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::path::Path;
+
+const INDEX: &str = "/d/index";
+
+/// Databases for each mode. In the last one, a changed leaf lies between two that were neighbours.
+const SEEDS: [u64; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 59];
+
+/// Lives of a database.
+const LIVES: usize = 9;
+
+/// Keys are numbers below this.
+const KEYS: u32 = 3000;
+
+fn begun(mode: Mode, disk: &SimDisk, before: &Contents) -> Session {
+    Session::begin(mode.open(disk).expect("sound"), mode, before.clone()).expect("sound")
+}
+
+/// Puts an index in place of the one that is there; a crash may have left none.
+fn put_index(disk: &SimDisk, bytes: &[u8]) {
+    let is_there = disk.truncate(Path::new(INDEX), bytes.len());
+    assert!(!is_there || bytes.is_empty() || disk.overwrite(Path::new(INDEX), 0, bytes));
+}
+
+/// Changes keys of a few places, so that the leaves of the others stay as they are. Some are removed altogether: their
+/// leaves merge, and later insertions split others.
+fn change(session: &mut Session, random: &mut Pcg64Mcg, steps: u32) {
+    let key = |number: u32| match number % 3 {
+        0 => format!("a front that keys share/{}/{number:05}", number / 600).into_bytes(),
+        1 => number.to_be_bytes().to_vec(),
+        _ => format!("{}/{number:05}", number / 100).into_bytes(),
+    };
+    for _ in 0..1 + steps / 60 {
+        let thin = random.random_ratio(1, 3);
+        // What lies between two leaves goes, whole leaves and parts of some.
+        let (first, count) = match thin {
+            true => (random.random_range(0..KEYS), random.random_range(100..1200)),
+            false => (random.random_range(0..KEYS), 60),
+        };
+        for number in (first..KEYS).take(count) {
+            let length = random.random_range(0..200);
+            let value = (!thin).then(|| vec![number as u8; length]);
+            session.step(vec![(number as usize % 2, key(number), value)]);
+        }
+        if random.random_ratio(1, 4) {
+            session.sync();
+        }
+    }
+    assert!(session.failed.is_none(), "{:?}", session.failed);
+}
+
+/// What an opening finds, and how many leaves it placed by the index, of all.
+fn found(mode: Mode, disk: &SimDisk, context: &str) -> ((Contents, u64), [u64; 2]) {
+    let db = mode.open(disk).unwrap_or_else(|error| panic!("{context}: {error}"));
+    let (pairs, stats) = (contents(&db, context), db.stats());
+    ((pairs, stats.space.record_bytes), [db.recovery().leaves_from_index, stats.space.leaves])
+}
+
+#[test]
+fn any_index_of_the_past_finds_what_the_leaves_say() {
+    let durabilities = [false, true].map(|private| Mode::new(private, Durability::OnSync));
+    let mut placed = [0; 2];
+    for (mode, seed) in durabilities.into_iter().flat_map(|mode| SEEDS.map(move |seed| (mode, seed))) {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let (mut disk, mut before, mut indexes) = (SimDisk::new(), Contents::new(), Vec::new());
+        for life in 0..LIVES {
+            let mut session = begun(mode, &disk, &before);
+            let steps = if life == 0 { 60 * KEYS } else { random.random_range(0..400) };
+            change(&mut session, &mut random, if life == 0 { steps / 60 } else { steps });
+            let closes = life == 0 || random.random_ratio(1, 3);
+            let history = if closes {
+                let left = contents(&session.db, "before closing");
+                session.db.clone().close().expect("no faults");
+                indexes.push(disk.contents(Path::new(INDEX)).expect("closing writes one"));
+                History::from(left)
+            } else {
+                session.history()
+            };
+            disk = match random.random_range(0..3) {
+                0 => disk.crash_seeded(random.random()),
+                1 => disk.crash_to_durable(),
+                _ => disk.kill(),
+            };
+            if random.random_bool(0.5) {
+                put_index(&disk, &indexes[random.random_range(0..indexes.len())]);
+            }
+            let (by_index, by_leaves) = (disk.kill(), disk.kill());
+            put_index(&by_leaves, &[]);
+            let context = format!("{mode:?}, seed {seed}, life {life}, closed: {closes}");
+            let (with, counts) = found(mode, &by_index, &format!("{context}, by an index"));
+            let (without, none) = found(mode, &by_leaves, &format!("{context}, by the leaves"));
+            assert_eq!(none[0], 0, "{context}");
+            history.expect(&with.0, &context);
+            assert!(with == without, "{context}: the openings differ");
+            if !closes {
+                placed = [placed[0] + counts[0], placed[1] + counts[1]];
+            }
+            // The next life begins where one of the two ended, killed, or opens once more. An opening by the leaves
+            // derives separators anew: then a leaf can lie between two that were neighbours.
+            disk = match random.random_range(0..3) {
+                0 => by_index.kill(),
+                1 => by_leaves.kill(),
+                _ => disk,
+            };
+            before = with.0;
+        }
+    }
+    let [placed, all] = placed;
+    assert!(placed > all / 4 && placed < all, "{placed} of {all} leaves were placed by an index");
+}

@@ -1,0 +1,136 @@
+//! Leaves that are as an index of an earlier moment has them: recovery reads their slots, and no key.
+//!
+//! An index has, for each leaf, the checksum that its block had and the separator at which its range began. A block
+//! that still has this checksum, and that no epoch after the index's has changed, has the same pairs. Of two such
+//! leaves that were neighbours, the separator between them still divides their keys: whatever was between them since
+//! has changed, or was empty. So they make up a run, and recovery reads the keys of its ends alone, as if the run were
+//! one leaf. A leaf that lies between two leaves of a run nevertheless divides it.
+//!
+//! This holds for each leaf by itself. It is no matter whether the index is that of the last session, of an older one,
+//! or of leaves that other threads changed while it was made in key order.
+
+use super::found_leaves::{FoundLeaf, Run};
+use super::leaves::{Leaves, LiveLeaf};
+use super::parallel::parallel;
+use crate::keys::Keys;
+use crate::leaf::Pairs;
+use holm_medium::{EarlierIndex, Result};
+use std::ops::Range;
+
+/// Reads the ends of leaves.
+type Collect<'a, K> = dyn Fn(&[LiveLeaf]) -> Result<Vec<FoundLeaf<K>>> + Sync + 'a;
+
+/// An unchanged leaf.
+pub struct UnchangedLeaf<'a> {
+    /// Where its range began.
+    pub(crate) separator: &'a [u8],
+    pub(crate) leaf: LiveLeaf,
+    pairs: u32,
+    /// Whether the leaf before it was its neighbour.
+    follows: bool,
+}
+
+/// All unchanged leaves, by tree and in key order.
+#[derive(Default)]
+pub struct Unchanged<'a> {
+    pub(crate) leaves: Vec<UnchangedLeaf<'a>>,
+    /// Those of each tree.
+    trees: Vec<(u32, Range<usize>)>,
+}
+
+/// Returns the pairs of each block that is unchanged and has any, by number. `check` gets each slot, and marks its
+/// record.
+pub(super) fn find<K: Keys>(
+    leaves: &dyn Leaves<K>,
+    earlier: &EarlierIndex,
+    (numbers, threads): (Range<u32>, usize),
+    check: &(dyn Fn(LiveLeaf, usize, &Pairs) -> Result<()> + Sync),
+) -> Result<Vec<u32>> {
+    let mut pairs_of = vec![0; numbers.end as usize];
+    // By number: the pass goes front to back, as the file lies.
+    let mut expected = vec![None; numbers.end as usize];
+    for tree in &earlier.index.trees {
+        for (_, leaf) in tree.leaves().filter(|(_, leaf)| numbers.contains(&leaf.number)) {
+            let live = LiveLeaf { number: leaf.number, keyspace: tree.keyspace, first: false };
+            expected[leaf.number as usize] = Some((live, leaf.sum));
+        }
+    }
+    let found = parallel(threads, &expected, &|part| {
+        let mut pairs = Pairs::default();
+        let mut found = Vec::with_capacity(part.len());
+        for &(leaf, sum) in part.iter().flatten() {
+            if !leaves.is_unchanged(leaf.number, sum, earlier.epoch) {
+                continue;
+            }
+            let read = leaves.read(leaf.number, &mut pairs)?;
+            if !pairs.is_empty() {
+                check(leaf, read.skip, &pairs)?;
+                found.push((leaf.number, pairs.len() as u32));
+            }
+        }
+        Ok(found)
+    })?;
+    found.into_iter().for_each(|(number, pairs)| pairs_of[number as usize] = pairs);
+    Ok(pairs_of)
+}
+
+impl<'a> Unchanged<'a> {
+    /// Returns the leaves of an index that have pairs, given those by number.
+    pub(super) fn new(earlier: &'a EarlierIndex, pairs_of: &[u32]) -> Self {
+        let mut unchanged = Unchanged::default();
+        for tree in &earlier.index.trees {
+            let (first, mut follows) = (unchanged.leaves.len(), false);
+            for (separator, leaf) in tree.leaves() {
+                let pairs = pairs_of.get(leaf.number as usize).copied().unwrap_or(0);
+                let leaf = LiveLeaf { number: leaf.number, keyspace: tree.keyspace, first: false };
+                if pairs > 0 {
+                    unchanged.leaves.push(UnchangedLeaf { separator, leaf, pairs, follows });
+                }
+                follows = pairs > 0;
+            }
+            unchanged.trees.push((tree.keyspace, first..unchanged.leaves.len()));
+        }
+        unchanged
+    }
+
+    /// Returns the runs, each as one leaf with the ends that `collect` reads. `changed` are the other leaves.
+    pub(super) fn runs<K: Keys>(
+        &mut self,
+        changed: &[FoundLeaf<K>],
+        threads: usize,
+        collect: &Collect<'_, K>,
+    ) -> Result<Vec<FoundLeaf<K>>> {
+        changed.iter().for_each(|leaf| self.divide(leaf));
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for (index, leaf) in self.leaves.iter().enumerate() {
+            match runs.last_mut() {
+                Some(run) if leaf.follows => run.end = index + 1,
+                _ => runs.push(index..index + 1),
+            }
+        }
+        let ends: Vec<_> =
+            runs.iter().flat_map(|run| [run.start, run.end - 1]).map(|index| self.leaves[index].leaf).collect();
+        let mut ends = parallel(threads, &ends, collect)?.into_iter();
+        let mut found = Vec::with_capacity(runs.len());
+        for run in runs {
+            let (Some(first), Some(last)) = (ends.next(), ends.next()) else { break };
+            let ends = first.ends.zip(last.ends).map(|((low, _), (_, high))| (low, high));
+            let pairs = self.leaves[run.clone()].iter().map(|leaf| leaf.pairs as usize).sum();
+            let rest = Run { behind: run.start + 1..run.end, skip: last.skip };
+            found.push(FoundLeaf { ends, pairs, run: Some(rest), ..first });
+        }
+        Ok(found)
+    }
+
+    /// Ends a run where a changed leaf begins.
+    fn divide<K: Keys>(&mut self, changed: &FoundLeaf<K>) {
+        let Some((low, _)) = &changed.ends else { return };
+        let Ok(tree) = self.trees.binary_search_by_key(&changed.live.keyspace, |tree| tree.0) else { return };
+        let range = self.trees[tree].1.clone();
+        let low = K::separator_bytes(low);
+        let before = self.leaves[range.clone()].partition_point(|leaf| leaf.separator <= &low[..]);
+        if let Some(leaf) = self.leaves[range].get_mut(before) {
+            leaf.follows = false;
+        }
+    }
+}
