@@ -11,7 +11,8 @@
 //! with `map.rs`, `reserve.rs`, `logged.rs` and `checksum.rs`; `opened.rs`, `recovery.rs` and `opened_state.rs` are
 //! what they hand on. `state.rs` is what the threads share and `background.rs` runs them: `group_commit.rs` writes the
 //! log, `preallocate.rs` grows the files, `due.rs` takes checkpoints (`checkpoint.rs`) by the sizes of `log_size.rs`.
-//! `close.rs` ends it all, and leaves the leaf index in the file of `index_file.rs` for the next open.
+//! `close.rs` ends it all. It leaves the leaf index in the file of `index_file.rs`
+//! for the next open, as checkpoints do for an opening after a crash.
 
 #![forbid(unsafe_code)]
 
@@ -43,7 +44,7 @@ pub use background::Background;
 pub use close::MakeIndex;
 pub use counters::JournalCounters;
 pub use data_files::Journaled;
-pub use index_file::INDEX_FILE;
+pub use index_file::{INDEX_FILE, NEW_INDEX_FILE};
 pub use logged::Logged;
 pub use open::{CREATED_FILES, doubts, open, open_read_only};
 pub use opened::{Agrees, JournaledOptions, Opened};

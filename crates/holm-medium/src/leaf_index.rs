@@ -6,7 +6,7 @@
 //! it has the checksum of the leaf's block, which the first reader of the leaf compares.
 //!
 //! After a crash, an index of an earlier moment still describes the leaves that have its checksums: see
-//! [`EarlierIndex`].
+//! [`EarlierIndex`]. Checkpoints write such an index, too, which no closed database is opened by.
 //!
 //! ```text
 //!   0  magic "HolmIndx"                    8 bytes     all numbers little-endian
@@ -61,14 +61,21 @@ pub struct LeafIndex {
     pub records: RecordSpace,
 }
 
-/// The leaf index of an earlier moment of a database that was not closed since.
+/// The leaf index of an earlier moment of a database: of a close, or made beside writers.
+///
+/// It says of each leaf only what was so when that leaf was read, and a leaf may be in it more than once. Of two leaves
+/// that follow each other, the first had the lower range, and its upper end was the second one's lower end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EarlierIndex {
-    /// The index.
-    pub index: LeafIndex,
-    /// No leaf that the index has the checksum of has changed after this epoch, at that moment.
+    /// The trees, in ascending order of keyspace.
+    pub trees: Vec<IndexedTree>,
+    /// An epoch that was durable. A leaf that has changed after it has changed since the index, whatever its checksum.
     pub epoch: Epoch,
 }
+
+/// Makes a leaf index beside writers; `None` if the leaves have none, or change too fast. The checkpoint thread calls it,
+/// and takes no checkpoint meanwhile.
+pub type MakeEarlierIndex = dyn Fn() -> Option<EarlierIndex> + Send + Sync;
 
 /// One tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -177,6 +184,9 @@ fn binding(superblock: &Superblock) -> [u8; BOUND - SUMMED] {
     bytes[52..].copy_from_slice(&superblock.geometry.leaf_block.to_le_bytes());
     bytes
 }
+
+/// The length of `records` in an index that was made beside writers: no database is closed with it.
+const BESIDE_WRITERS: u64 = u64::MAX;
 
 /// The inverse of [`binding`]: the superblock of the database when the index was made, as far as the index has it, and
 /// otherwise `like`.

@@ -53,9 +53,10 @@ pub use flush::Flush;
 pub use image::Image;
 pub use journaled::{
     Agrees, Background, CREATED_FILES, Found, INDEX_FILE, JournalCounters, Journaled, JournaledOptions, Logged,
-    MakeIndex, Opened, OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, doubts, open, open_read_only,
+    MakeIndex, NEW_INDEX_FILE, Opened, OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, doubts, open,
+    open_read_only,
 };
-pub use leaf_index::{EarlierIndex, IndexedLeaf, IndexedTree, LeafIndex, RecordSpace, sum_words};
+pub use leaf_index::{EarlierIndex, IndexedLeaf, IndexedTree, LeafIndex, MakeEarlierIndex, RecordSpace, sum_words};
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};
 pub use medium::Medium;

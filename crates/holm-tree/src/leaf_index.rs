@@ -84,7 +84,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     }
 
     /// Returns the checksum that a leaf's block had when it was closed.
-    fn loaded_sum(&self, number: u32) -> Option<u32> {
+    pub(crate) fn loaded_sum(&self, number: u32) -> Option<u32> {
         self.loaded.get()?.sums.get(number as usize).copied()
     }
 

@@ -17,6 +17,7 @@ mod descriptor;
 mod design;
 pub mod designs;
 mod drop_tree;
+mod earlier_index;
 mod group;
 pub mod head;
 mod index;

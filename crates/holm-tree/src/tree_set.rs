@@ -31,7 +31,8 @@ use crate::split_node::fresh;
 use crate::superseded::Superseded;
 use crate::wait::back_off;
 use holm_medium::{
-    Area, Epoch, Guard, Image, LeafIndex, Loc, MASK_BYTES, Medium, MediumError, Result, WriteHandle, Writer,
+    Area, EarlierIndex, Epoch, Guard, Image, LeafIndex, Loc, MASK_BYTES, Medium, MediumError, Result, WriteHandle,
+    Writer,
 };
 use holm_search::Search;
 use std::sync::{Arc, OnceLock};
@@ -585,6 +586,10 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     }
     fn leaf_index(&self, roots: &[&TreeRoot]) -> Result<Option<LeafIndex>> {
         self.make_index(roots)
+    }
+
+    fn earlier_index(&self, roots: &[&TreeRoot]) -> Option<EarlierIndex> {
+        self.index_beside_writers(roots)
     }
     fn audit(&self, root: &TreeRoot) -> Audit {
         crate::audit::audit(self, root)

@@ -120,6 +120,13 @@ impl Catalog {
         self.read().by_name.values().cloned().collect()
     }
 
+    /// Calls `look` with the tops of all trees, the catalog's own among them.
+    pub(crate) fn with_roots<T>(&self, look: impl FnOnce(&[&TreeRoot]) -> T) -> T {
+        let trees = self.trees();
+        let roots: Vec<_> = trees.iter().chain([self.own()]).map(|tree| &tree.root).collect();
+        look(&roots)
+    }
+
     /// Calls `look` with all trees, in the order of their names, while no keyspace is created or dropped.
     pub(crate) fn with_trees<T>(&self, look: impl FnOnce(Vec<Arc<KeyspaceTree>>) -> T) -> T {
         // Not the lock of the trees: `look` may wait for operations, and these take that one while they are pinned.

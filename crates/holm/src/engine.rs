@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// A database that is open for reading and writing.
 pub(crate) struct Engine {
-    /// Shared with the sweeper alone, which has ended before this is dropped.
+    /// Shared with the sweeper, which has ended before this is dropped, and with the session.
     pub(crate) store: Arc<WritableStore>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) recovery: Recovery,
@@ -82,9 +82,15 @@ impl Engine {
 
     /// Makes the index of all trees, once no thread writes any more.
     fn leaf_index(&self) -> Result<Option<LeafIndex>, MediumError> {
-        let trees = self.catalog.trees();
-        let roots: Vec<_> = trees.iter().chain([self.catalog.own()]).map(|tree| &tree.root).collect();
-        self.store.index.leaf_index(&roots)
+        self.catalog.with_roots(|roots| self.store.index.leaf_index(roots))
+    }
+
+    /// Lets checkpoints write an index of all trees, for an opening after a crash.
+    pub(crate) fn index_at_checkpoints(&self) {
+        if let Some(background) = self.session.background() {
+            let (store, catalog) = (self.store.clone(), self.catalog.clone());
+            background.index_by(Box::new(move || catalog.with_roots(|roots| store.index.earlier_index(roots))));
+        }
     }
 
     /// Notes the latest time that anybody was given, so that the next open does not show expired keys again if the

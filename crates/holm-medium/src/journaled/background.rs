@@ -13,6 +13,7 @@ use super::{due, group_commit, preallocate};
 use crate::epoch::Epoch;
 use crate::epoch_observer::EpochObserver;
 use crate::error::{MediumError, Result};
+use crate::leaf_index::MakeEarlierIndex;
 use crate::loc::Area;
 use crate::medium::Medium as _;
 use crate::pace::Pace;
@@ -79,6 +80,12 @@ impl Background {
             }
         });
         thread.map_err(|error| MediumError::io("starting a thread for", Path::new("the database"), error))
+    }
+
+    /// From now on, checkpoints write a leaf index for openings after a crash. Only the first call counts.
+    pub fn index_by(&self, make_index: Box<MakeEarlierIndex>) {
+        // A second function would make the same index.
+        let _ = self.shared.make_index.set(make_index);
     }
 
     /// The counters since open.

@@ -6,6 +6,7 @@
 //! writers are active, nothing is therefore cut except what the last checkpoint found far too large.
 
 use super::checkpoint::checkpoint;
+use super::index_file;
 use super::log_size::{due_at, kept};
 use super::state::Shared;
 use crate::error::Result;
@@ -19,6 +20,10 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 /// How often the checkpoint thread checks without a request.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// A new leaf index is due once the log has taken the bytes of all leaves, divided by this. Making one reads every leaf,
+/// and takes a hundredth of the bytes.
+const INDEX_SHARE: u64 = 4;
+
 /// Without a record for this long, no thread is writing.
 const QUIET: Duration = Duration::from_secs(1);
 
@@ -28,12 +33,14 @@ struct CheckpointPolicy {
     checkpoint: (Instant, u64),
     /// When the last record was observed, and the number of records then.
     record: (Instant, u64),
+    /// The bytes that the log had taken when the last leaf index was made; `None` if this session has made none.
+    indexed: Option<u64>,
 }
 
 /// Takes checkpoints until the database is closed.
 pub(super) fn run(shared: &Shared) {
     let now = Instant::now();
-    let mut policy = CheckpointPolicy { checkpoint: (now, 0), record: (now, 0) };
+    let mut policy = CheckpointPolicy { checkpoint: (now, 0), record: (now, 0), indexed: None };
     while !shared.is_stopped() {
         shared.wait_for_request(POLL_INTERVAL);
         if shared.refuse_if_failed().is_err() {
@@ -65,10 +72,25 @@ impl CheckpointPolicy {
             checkpoint(shared)?;
             self.checkpoint = (Instant::now(), records);
             give_surplus_back(shared);
+            self.index_if_due(shared)?;
         }
         if let Some(keep) = trim_target {
             // This does not cut a half that has received a record meanwhile; then writers are active again.
             shared.journal().log.trim(keep)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a leaf index, from which an opening after a crash takes the leaves that have not changed: the first one of
+    /// the session, or if much was logged since the last.
+    fn index_if_due(&mut self, shared: &Shared) -> Result<()> {
+        let logged = shared.counters().log_bytes.load(Relaxed);
+        let medium = &shared.storage().medium;
+        let is_due = self.indexed.is_none_or(|then| logged - then > shared.leaf_bytes() / INDEX_SHARE);
+        if let Some(index) = shared.make_index.get().filter(|_| is_due).and_then(|make_index| make_index()) {
+            let superblock = shared.journal().superblock.clone();
+            index_file::write_earlier(medium, &index, &superblock)?;
+            self.indexed = Some(logged);
         }
         Ok(())
     }

@@ -1,14 +1,18 @@
-//! The file `index`: the leaf index of a closed database.
+//! The file `index`: the leaf index of a closed database, or of an earlier moment.
 //!
 //! It is a cache. No failure to write or to read it is an error: opening then reads the leaves. Closing writes it
 //! before the clean mark. It counts for the superblock that has the same boot generation, epoch and checksum of the
 //! leaves, and for no other. A session raises the boot generation, durably, before its first store: from then on no
 //! crash leaves a superblock for which an old index counts. It stays where it is: after a crash, it still describes
-//! the leaves that have not changed since.
+//! the leaves that have not changed since. Checkpoints replace it by one of their moment, which counts for no closed
+//! database.
+//!
+//! A new index is written beside the old one and renamed, so a crash leaves one of them.
 
 #![forbid(unsafe_code)]
 
 use super::data_files::Journaled;
+use crate::error::Result;
 use crate::leaf_index::{EarlierIndex, LeafIndex};
 use crate::superblock::{State, Superblock};
 use crate::vfs::{How, Vfs, read_exact_at, write_all_at};
@@ -17,21 +21,36 @@ use std::path::{Path, PathBuf};
 /// The name of the file.
 pub const INDEX_FILE: &str = "index";
 
+/// The name of the file while it is written. A crash can leave it; nothing reads it.
+pub const NEW_INDEX_FILE: &str = "index.new";
+
 fn index_path(dir: &Path) -> PathBuf {
     dir.join(INDEX_FILE)
 }
 
 /// Writes the index of the database that will be clean with this superblock, durably.
 pub(super) fn write(medium: &Journaled, index: &LeafIndex, clean: &Superblock) {
-    let path = index_path(&medium.dir);
-    let bytes = index.encode(clean);
-    let written = medium.vfs.open(&path, How::CREATE).and_then(|file| {
+    replace(medium, &index.encode(clean));
+}
+
+/// Writes an index of a database that is in use, durably.
+pub(super) fn write_earlier(medium: &Journaled, index: &EarlierIndex, superblock: &Superblock) -> Result<()> {
+    let [leaves, _] = medium.lengths()?;
+    replace(medium, &index.encode(superblock, leaves));
+    Ok(())
+}
+
+fn replace(medium: &Journaled, bytes: &[u8]) {
+    let (path, beside) = (index_path(&medium.dir), medium.dir.join(NEW_INDEX_FILE));
+    let written = medium.vfs.open(&beside, How::CREATE).and_then(|file| {
         file.set_len(bytes.len() as u64)?;
-        write_all_at(&*file, &bytes, 0)?;
-        file.sync_data()
+        write_all_at(&*file, bytes, 0)?;
+        file.sync_all()?;
+        medium.vfs.rename(&beside, &path)?;
+        medium.vfs.sync_dir(&medium.dir)
     });
     if let Err(error) = written {
-        ::log::warn!("holm: {}: {error}; the next open reads all leaves", path.display());
+        ::log::warn!("holm: {}: {error}; the next open may read all leaves", path.display());
     }
 }
 

@@ -9,6 +9,7 @@ use super::wakeup::Wakeup;
 use crate::epoch::Epoch;
 use crate::epoch_observer::EpochObserver;
 use crate::error::{MediumError, Result};
+use crate::leaf_index::MakeEarlierIndex;
 use crate::log::Log;
 use crate::pace::Pace;
 use crate::storage::Storage;
@@ -16,7 +17,7 @@ use crate::superblock::{State, Superblock, superblock_path};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::vfs::VfsFile;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long a wait for a checkpoint, or for space, lasts before its reason is checked again.
@@ -66,6 +67,8 @@ pub(super) struct Shared {
     pace: Pace,
     per_epoch: bool,
     observer: Option<Arc<dyn EpochObserver>>,
+    /// Makes a leaf index beside writers, once the database is open.
+    pub(super) make_index: OnceLock<Box<MakeEarlierIndex>>,
     stop: AtomicBool,
     /// The first failure of the session.
     failed: Mutex<Option<MediumError>>,
@@ -92,6 +95,7 @@ impl Shared {
             pace,
             per_epoch,
             observer,
+            make_index: OnceLock::new(),
             stop: AtomicBool::new(false),
             failed: Mutex::new(None),
             postponed: Mutex::new(None),
@@ -155,6 +159,11 @@ impl Shared {
         let space = &self.storage.space;
         let blocks = u64::from(space.block_frontier()).saturating_sub(space.free_blocks());
         blocks * space.block_bytes() + space.record_bytes()
+    }
+
+    /// The bytes of the leaf blocks that were ever in use.
+    pub(super) fn leaf_bytes(&self) -> u64 {
+        u64::from(self.storage.space.block_frontier()) * self.storage.space.block_bytes()
     }
 
     pub(super) fn checkpoint_done(&self) {

@@ -67,7 +67,8 @@ impl LeafIndex {
         if read_header(bytes)? != binding(clean) {
             return Err("it belongs to another session, or to another database");
         }
-        read_contents(bytes, clean, first)
+        let mut used = Used::default();
+        read_contents(bytes, clean, first, &mut |number| used.claim(number))
     }
 }
 
@@ -80,12 +81,31 @@ impl EarlierIndex {
     pub fn decode(bytes: &[u8], superblock: &Superblock, first: u32) -> Result<EarlierIndex, &'static str> {
         let bound = bound_superblock(read_header(bytes)?, superblock);
         let is_same = bound.uuid == superblock.uuid && bound.geometry == superblock.geometry;
-        if !is_same || bound.boot_generation > superblock.boot_generation || bound.epoch > superblock.epoch {
+        if !is_same || bound.boot_generation > superblock.boot_generation {
             return Err("it belongs to another database, or to a later moment");
         }
-        Ok(EarlierIndex { index: read_contents(bytes, &bound, first)?, epoch: bound.epoch })
+        let LeafIndex { trees, .. } = read_contents(bytes, &bound, first, &mut |_| Some(()))?;
+        Ok(EarlierIndex { trees, epoch: bound.epoch })
     }
 }
+
+/// The blocks that leaves of an index have.
+#[derive(Default)]
+struct Used(Vec<u64>);
+
+impl Used {
+    /// Notes a block; `None` if another leaf has it. The number lies within the file.
+    fn claim(&mut self, number: u32) -> Option<()> {
+        let (at, bit) = (number as usize / 64, 1 << (number % 64));
+        if at >= self.0.len() {
+            self.0.resize(at + 1, 0);
+        }
+        (self.0[at] & bit == 0).then(|| self.0[at] |= bit)
+    }
+}
+
+/// Decides whether a leaf may have a block of this number.
+type Claim<'a> = dyn FnMut(u32) -> Option<()> + 'a;
 
 /// Checks the fields before the contents, and returns those that bind the index to a database.
 fn read_header(bytes: &[u8]) -> Result<[u8; BOUND - SUMMED], &'static str> {
@@ -99,29 +119,30 @@ fn read_header(bytes: &[u8]) -> Result<[u8; BOUND - SUMMED], &'static str> {
     header.map_err(|_| "it is too short, or no index")
 }
 
-fn read_contents(bytes: &[u8], bound: &Superblock, first: u32) -> Result<LeafIndex, &'static str> {
+fn read_contents(
+    bytes: &[u8],
+    bound: &Superblock,
+    first: u32,
+    claim: &mut Claim<'_>,
+) -> Result<LeafIndex, &'static str> {
     if bytes[12..SUMMED] != crc32c::crc32c(&bytes[SUMMED..]).to_le_bytes() {
         return Err("its checksum is wrong");
     }
     let block = u64::from(bound.geometry.leaf_block).max(1);
     let blocks = u32::try_from(bound.lengths[0] / block).unwrap_or(u32::MAX);
-    contents(Bytes(&bytes[BOUND..]), first..blocks, bound.lengths[1]).ok_or("its contents contradict themselves")
+    let claim = &mut |number| (first..blocks).contains(&number).then(|| claim(number))?;
+    contents(Bytes(&bytes[BOUND..]), claim, bound.lengths[1]).ok_or("its contents contradict themselves")
 }
 
-fn contents(mut bytes: Bytes<'_>, blocks: std::ops::Range<u32>, most: u64) -> Option<LeafIndex> {
+fn contents(mut bytes: Bytes<'_>, claim: &mut Claim<'_>, most: u64) -> Option<LeafIndex> {
     let (frontier, live) = (bytes.word()?, bytes.word()?);
     let (trees, leaves, runs) = (bytes.half()?, bytes.half()?, bytes.word()?);
     if frontier > most || !frontier.is_multiple_of(8) || live > frontier {
         return None;
     }
-    let mut used = vec![0u64; blocks.end as usize / 64 + 1];
     let mut index = LeafIndex::default();
     for _ in 0..trees {
-        let tree = tree(&mut bytes, &mut |number| {
-            let bit = 1 << (number % 64);
-            let place = used.get_mut(number as usize / 64).filter(|_| blocks.contains(&number))?;
-            (*place & bit == 0).then(|| *place |= bit)
-        })?;
+        let tree = tree(&mut bytes, claim)?;
         if index.trees.last().is_some_and(|last| last.keyspace >= tree.keyspace) {
             return None;
         }
@@ -139,7 +160,7 @@ fn contents(mut bytes: Bytes<'_>, blocks: std::ops::Range<u32>, most: u64) -> Op
     (bytes.0.is_empty() && index.trees.iter().map(IndexedTree::len).sum::<usize>() == leaves as usize).then_some(index)
 }
 
-fn tree(bytes: &mut Bytes<'_>, claim: &mut dyn FnMut(u32) -> Option<()>) -> Option<IndexedTree> {
+fn tree(bytes: &mut Bytes<'_>, claim: &mut Claim<'_>) -> Option<IndexedTree> {
     let mut head = Bytes(bytes.take(TREE)?);
     let (keyspace, leaves, pairs) = (head.half()?, head.half()? as usize, head.word()?);
     // A tree has a leaf.

@@ -1,12 +1,14 @@
-//! Opening after a crash by the index of an earlier close: it finds what reading all leaves finds, whichever of the
-//! indexes that the database ever had lies there.
+//! Opening after a crash by the index of an earlier close or checkpoint: it finds what reading all leaves finds,
+//! whichever of the indexes that the database ever had lies there.
 
 use crate::history::{Contents, History, Mode, Session, contents};
-use holm::Durability;
+use holm::{Database, Durability};
 use holm_proof::disk::SimDisk;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 
 const INDEX: &str = "/d/index";
 
@@ -29,14 +31,17 @@ fn put_index(disk: &SimDisk, bytes: &[u8]) {
     assert!(!is_there || bytes.is_empty() || disk.overwrite(Path::new(INDEX), 0, bytes));
 }
 
-/// Changes keys of a few places, so that the leaves of the others stay as they are. Some are removed altogether: their
-/// leaves merge, and later insertions split others.
-fn change(session: &mut Session, random: &mut Pcg64Mcg, steps: u32) {
-    let key = |number: u32| match number % 3 {
+fn key(number: u32) -> Vec<u8> {
+    match number % 3 {
         0 => format!("a front that keys share/{}/{number:05}", number / 600).into_bytes(),
         1 => number.to_be_bytes().to_vec(),
         _ => format!("{}/{number:05}", number / 100).into_bytes(),
-    };
+    }
+}
+
+/// Changes keys of a few places, so that the leaves of the others stay as they are. Some are removed altogether: their
+/// leaves merge, and later insertions split others.
+fn change(session: &mut Session, random: &mut Pcg64Mcg, steps: u32) {
     for _ in 0..1 + steps / 60 {
         let thin = random.random_ratio(1, 3);
         // What lies between two leaves goes, whole leaves and parts of some.
@@ -114,4 +119,65 @@ fn any_index_of_the_past_finds_what_the_leaves_say() {
     }
     let [placed, all] = placed;
     assert!(placed > all / 4 && placed < all, "{placed} of {all} leaves were placed by an index");
+}
+
+/// Writes until told to stop: fills and empties ranges, so that leaves split, merge and are used again elsewhere.
+fn write_beside(db: &Database, seed: u64, stop: &AtomicBool) {
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let space = db.keyspace(["north", "south"][seed as usize % 2]).expect("a name");
+    while !stop.load(Relaxed) {
+        let first = random.random_range(0..KEYS);
+        let removes = random.random_ratio(1, 2);
+        for number in first..(first + 400).min(KEYS) {
+            let key = key(number);
+            let done = match removes {
+                true => space.remove(key),
+                false => space.insert(key, vec![number as u8; random.random_range(0..100)]).map(|()| true),
+            };
+            done.expect("no faults");
+        }
+    }
+}
+
+/// Compares what openings of a disk find, by the index that is there and by the leaves. Returns how many leaves the
+/// index placed, of all.
+fn openings_agree(mode: Mode, disk: &SimDisk, context: &str) -> [u64; 2] {
+    let (by_index, by_leaves) = (disk.kill(), disk.kill());
+    put_index(&by_leaves, &[]);
+    let (with, counts) = found(mode, &by_index, &format!("{context}, by an index"));
+    let (without, none) = found(mode, &by_leaves, &format!("{context}, by the leaves"));
+    assert!(with == without, "{context}: the openings differ");
+    assert_eq!(none[0], 0, "{context}");
+    counts
+}
+
+/// Checkpoints make an index while four threads write. A crash comes some writes later, at any moment.
+#[test]
+fn an_index_made_beside_writers_finds_what_the_leaves_say() {
+    let mode = Mode::new(false, Durability::OnSync);
+    let mut placed = 0;
+    for seed in 0..6 {
+        let (disk, stop) = (SimDisk::new(), AtomicBool::new(false));
+        let db = mode.open(&disk).expect("a new database");
+        let mut images = vec![];
+        thread::scope(|scope| {
+            let (db, stop) = (&db, &stop);
+            (0..4).for_each(|writer| drop(scope.spawn(move || write_beside(db, seed * 4 + writer, stop))));
+            let mut last = vec![];
+            while images.len() < 4 {
+                // The thread that writes the index makes one after some checkpoints.
+                let index = disk.contents(Path::new(INDEX)).unwrap_or_default();
+                if index != last {
+                    images.push([disk.kill(), disk.crash_seeded(seed)]);
+                    last = index;
+                }
+                db.sync().expect("no faults");
+            }
+            stop.store(true, Relaxed);
+        });
+        for (number, image) in images.iter().flatten().enumerate() {
+            placed += openings_agree(mode, image, &format!("seed {seed}, image {number}"))[0];
+        }
+    }
+    assert!(placed > 0, "no leaf was placed by an index");
 }

@@ -7,14 +7,14 @@
 //! one leaf. A leaf that lies between two leaves of a run nevertheless divides it.
 //!
 //! This holds for each leaf by itself. It is no matter whether the index is that of the last session, of an older one,
-//! or of leaves that other threads changed while it was made in key order.
+//! or of leaves that other threads changed while it was made in key order: see `earlier_index.rs`.
 
 use super::found_leaves::{FoundLeaf, Run};
 use super::leaves::{Leaves, LiveLeaf};
 use super::parallel::parallel;
 use crate::keys::Keys;
 use crate::leaf::Pairs;
-use holm_medium::{EarlierIndex, Result};
+use holm_medium::{EarlierIndex, IndexedTree, Result};
 use std::ops::Range;
 
 /// Reads the ends of leaves.
@@ -38,50 +38,49 @@ pub struct Unchanged<'a> {
     trees: Vec<(u32, Range<usize>)>,
 }
 
-/// Returns the pairs of each block that is unchanged and has any, by number. `check` gets each slot, and marks its
-/// record.
+/// Returns the pairs of each leaf of the index that is unchanged, by its position in the index. Of a leaf that is in it
+/// more than once, the last position counts: between two, other leaves were in its place. `check` gets the slots, and
+/// marks their records.
 pub(super) fn find<K: Keys>(
     leaves: &dyn Leaves<K>,
     earlier: &EarlierIndex,
     (numbers, threads): (Range<u32>, usize),
     check: &(dyn Fn(LiveLeaf, usize, &Pairs) -> Result<()> + Sync),
 ) -> Result<Vec<u32>> {
-    let mut pairs_of = vec![0; numbers.end as usize];
+    let mut pairs_of = vec![0; earlier.trees.iter().map(IndexedTree::len).sum()];
+    let indexed = earlier.trees.iter().flat_map(|tree| tree.leaves().map(|(_, leaf)| (tree.keyspace, leaf)));
     // By number: the pass goes front to back, as the file lies.
     let mut expected = vec![None; numbers.end as usize];
-    for tree in &earlier.index.trees {
-        for (_, leaf) in tree.leaves().filter(|(_, leaf)| numbers.contains(&leaf.number)) {
-            let live = LiveLeaf { number: leaf.number, keyspace: tree.keyspace, first: false };
-            expected[leaf.number as usize] = Some((live, leaf.sum));
-        }
+    for (position, (keyspace, leaf)) in indexed.enumerate().filter(|(_, (_, leaf))| numbers.contains(&leaf.number)) {
+        let live = LiveLeaf { number: leaf.number, keyspace, first: false };
+        expected[leaf.number as usize] = Some((live, leaf.sum, position));
     }
     let found = parallel(threads, &expected, &|part| {
         let mut pairs = Pairs::default();
         let mut found = Vec::with_capacity(part.len());
-        for &(leaf, sum) in part.iter().flatten() {
+        for &(leaf, sum, position) in part.iter().flatten() {
             if !leaves.is_unchanged(leaf.number, sum, earlier.epoch) {
                 continue;
             }
             let read = leaves.read(leaf.number, &mut pairs)?;
             if !pairs.is_empty() {
                 check(leaf, read.skip, &pairs)?;
-                found.push((leaf.number, pairs.len() as u32));
+                found.push((position, pairs.len() as u32));
             }
         }
         Ok(found)
     })?;
-    found.into_iter().for_each(|(number, pairs)| pairs_of[number as usize] = pairs);
+    found.into_iter().for_each(|(position, pairs)| pairs_of[position] = pairs);
     Ok(pairs_of)
 }
 
 impl<'a> Unchanged<'a> {
-    /// Returns the leaves of an index that have pairs, given those by number.
+    /// Returns the leaves of an index that have pairs, given those of all in its order.
     pub(super) fn new(earlier: &'a EarlierIndex, pairs_of: &[u32]) -> Self {
-        let mut unchanged = Unchanged::default();
-        for tree in &earlier.index.trees {
+        let (mut unchanged, mut pairs_of) = (Unchanged::default(), pairs_of.iter().copied());
+        for tree in &earlier.trees {
             let (first, mut follows) = (unchanged.leaves.len(), false);
-            for (separator, leaf) in tree.leaves() {
-                let pairs = pairs_of.get(leaf.number as usize).copied().unwrap_or(0);
+            for ((separator, leaf), pairs) in tree.leaves().zip(&mut pairs_of) {
                 let leaf = LiveLeaf { number: leaf.number, keyspace: tree.keyspace, first: false };
                 if pairs > 0 {
                     unchanged.leaves.push(UnchangedLeaf { separator, leaf, pairs, follows });

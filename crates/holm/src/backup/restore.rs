@@ -15,7 +15,7 @@ use crate::operation::Operation;
 use crate::options::Builder;
 use crate::record_buffer::write_record;
 use holm_medium::vfs::{How, Vfs};
-use holm_medium::{CREATED_FILES, INDEX_FILE};
+use holm_medium::{CREATED_FILES, INDEX_FILE, NEW_INDEX_FILE};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -133,9 +133,9 @@ fn leftovers(vfs: &dyn Vfs, folder: &Path) -> Result<Option<Vec<String>>> {
         return Ok(None);
     }
     let names = vfs.list(folder).map_err(failed("reading", folder))?;
-    // Closing writes an index, beside a superblock only.
-    let closed = names.iter().any(|name| name == "superblock");
-    let is_own = |name: &str| CREATED_FILES.contains(&name) || closed && name == INDEX_FILE;
+    // Checkpoints and closing write an index, beside a superblock only.
+    let created = names.iter().any(|name| name == "superblock");
+    let is_own = |name: &str| CREATED_FILES.contains(&name) || created && [INDEX_FILE, NEW_INDEX_FILE].contains(&name);
     match names.iter().find(|name| !is_own(name)) {
         Some(foreign) => {
             let (path, found) = (folder.into(), format!("a file {foreign:?}"));

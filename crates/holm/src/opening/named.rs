@@ -128,7 +128,7 @@ impl Running {
         let Running { store, catalog, orphans, recovery, sweep, session, subscribers } = self;
         catalog.tidy(&store, &orphans)?;
         let marks = CommittedMarks::opened_at(mark::read(&store, &catalog)?);
-        Ok(Engine {
+        let engine = Engine {
             store: Arc::new(store),
             catalog: Arc::new(catalog),
             recovery,
@@ -141,6 +141,8 @@ impl Running {
             subscribers,
             sync_wakers: SyncWakers::default(),
             session,
-        })
+        };
+        engine.index_at_checkpoints();
+        Ok(engine)
     }
 }
