@@ -73,8 +73,8 @@ pub struct EarlierIndex {
     pub epoch: Epoch,
 }
 
-/// Makes a leaf index beside writers; `None` if the leaves have none, or change too fast. The checkpoint thread calls it,
-/// and takes no checkpoint meanwhile.
+/// Makes a leaf index beside writers; `None` if the leaves have none, or change too fast. The checkpoint thread calls
+/// it, and takes no checkpoint meanwhile.
 pub type MakeEarlierIndex = dyn Fn() -> Option<EarlierIndex> + Send + Sync;
 
 /// One tree.

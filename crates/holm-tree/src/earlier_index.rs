@@ -42,15 +42,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     fn summed_tree(&self, root: &TreeRoot) -> Option<IndexedTree> {
         let mut tree = IndexedTree::new(root.keyspace());
-        let (mut low, mut before) = (K::Separator::default(), None);
+        let mut low = K::Separator::default();
         loop {
             let leaf = self.summed_leaf(root, &low)?;
-            // The range of the leaf before may have grown: it is in the index once.
-            if before != Some(leaf.number) {
-                let separator = if tree.is_empty() { Vec::new() } else { K::separator_bytes(&low) };
-                tree.push(&separator, leaf.number, leaf.sum);
-            }
-            before = Some(leaf.number);
+            let separator = if tree.is_empty() { Vec::new() } else { K::separator_bytes(&low) };
+            // A leaf whose range has grown meanwhile, or whose block was used again, is in the index twice.
+            tree.push(&separator, leaf.number, leaf.sum);
             match leaf.end {
                 Some(end) => low = end,
                 None => return Some(tree),

@@ -431,8 +431,8 @@ pub trait Index<K: Keys>: Send + Sync {
     /// # Errors
     /// `Corrupt` for a leaf that differs from its checksum.
     fn leaf_index(&self, roots: &[&TreeRoot]) -> Result<Option<LeafIndex>>;
-    /// Makes an index of these trees beside writers, for an opening after a crash. `None` if the design has none, a tree
-    /// is dropped, or writers change a leaf again and again. O(leaves); it latches nothing.
+    /// Makes an index of these trees beside writers, for an opening after a crash. `None` if the design has none, a
+    /// tree is dropped, or writers change a leaf again and again. O(leaves); it latches nothing.
     fn earlier_index(&self, roots: &[&TreeRoot]) -> Option<EarlierIndex>;
     /// Checks every invariant of a tree. No thread may write to it meanwhile.
     fn audit(&self, root: &TreeRoot) -> Audit;

@@ -41,8 +41,8 @@ pub struct Recovery {
     /// with its checksum when it is first read.
     pub from_index: bool,
     /// The number of leaves that the open placed by the leaf index. After [`from_index`](Recovery::from_index), these
-    /// are all. After a crash, they are those that have not changed since the index of the last close or checkpoint: the
-    /// open compared each with its checksum, and read the keys of the others alone.
+    /// are all. After a crash, they are those that have not changed since the index of the last close or checkpoint:
+    /// the open compared each with its checksum, and read the keys of the others alone.
     pub leaves_from_index: u64,
     /// A description of each damage that costs no data. An open for writing has repaired the superblock.
     pub damaged: Vec<String>,

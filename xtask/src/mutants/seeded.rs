@@ -203,6 +203,18 @@ const SEEDED: &[Seeded] = &[
         after: "first.ends.clone()",
     },
     Seeded {
+        name: "a leaf that an earlier index has twice counts where it is first",
+        file: "crates/holm-tree/src/rebuild/unchanged.rs",
+        before: "expected[leaf.number as usize] = Some((live, leaf.sum, position));",
+        after: "expected[leaf.number as usize].get_or_insert((live, leaf.sum, position));",
+    },
+    Seeded {
+        name: "a leaf counts as an earlier index has it, although an epoch that may be lost has changed it",
+        file: "crates/holm-tree/src/rebuild/leaves.rs",
+        before: "self.tree_set.sum(number) == Some(sum) && stamp <= epoch",
+        after: "self.tree_set.sum(number) == Some(sum) && stamp <= epoch + 9",
+    },
+    Seeded {
         name: "a changed leaf between two unchanged neighbours does not divide them",
         file: "crates/holm-tree/src/rebuild/unchanged.rs",
         before: "leaf.follows = false",

@@ -20,8 +20,8 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 /// How often the checkpoint thread checks without a request.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A new leaf index is due once the log has taken the bytes of all leaves, divided by this. Making one reads every leaf,
-/// and takes a hundredth of the bytes.
+/// A new leaf index is due once the log has taken the bytes of all leaves, divided by this. Making one reads every
+/// leaf, and takes a hundredth of the bytes.
 const INDEX_SHARE: u64 = 4;
 
 /// Without a record for this long, no thread is writing.
@@ -81,8 +81,8 @@ impl CheckpointPolicy {
         Ok(())
     }
 
-    /// Writes a leaf index, from which an opening after a crash takes the leaves that have not changed: the first one of
-    /// the session, or if much was logged since the last.
+    /// Writes a leaf index, from which an opening after a crash takes the leaves that have not changed: the first one
+    /// of the session, or if much was logged since the last.
     fn index_if_due(&mut self, shared: &Shared) -> Result<()> {
         let logged = shared.counters().log_bytes.load(Relaxed);
         let medium = &shared.storage().medium;

@@ -3,6 +3,9 @@
 
 use crate::history::{Contents, History, Mode, Session, contents};
 use holm::{Database, Durability};
+use holm_medium::superblock::{Superblock, open_superblock};
+use holm_medium::vfs::How;
+use holm_medium::{EarlierIndex, IndexedTree};
 use holm_proof::disk::SimDisk;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -121,7 +124,7 @@ fn any_index_of_the_past_finds_what_the_leaves_say() {
     assert!(placed > all / 4 && placed < all, "{placed} of {all} leaves were placed by an index");
 }
 
-/// Writes until told to stop: fills and empties ranges, so that leaves split, merge and are used again elsewhere.
+/// Writes until `stop`: fills and empties ranges, so that leaves split, merge and are used again elsewhere.
 fn write_beside(db: &Database, seed: u64, stop: &AtomicBool) {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let space = db.keyspace(["north", "south"][seed as usize % 2]).expect("a name");
@@ -180,4 +183,45 @@ fn an_index_made_beside_writers_finds_what_the_leaves_say() {
         }
     }
     assert!(placed > 0, "no leaf was placed by an index");
+}
+
+/// The index of a disk whose database was not closed.
+fn earlier_index(disk: &SimDisk) -> (EarlierIndex, Superblock) {
+    let file = open_superblock(disk, Path::new("/d"), How::READ).expect("a database");
+    let (superblock, _) = Superblock::read(&*file, Path::new("superblock")).expect("sound");
+    let bytes = disk.contents(Path::new(INDEX)).expect("an index");
+    (EarlierIndex::decode(&bytes, &superblock, 0).expect("an index of this database"), superblock)
+}
+
+/// An index made beside writers can have a leaf twice: its block was freed and used again elsewhere meanwhile.
+#[test]
+fn a_leaf_counts_where_an_index_has_it_last() {
+    let mode = Mode::new(false, Durability::OnSync);
+    let disk = SimDisk::new();
+    let mut session = begun(mode, &disk, &Contents::new());
+    (0..KEYS).for_each(|number| session.step(vec![(number as usize % 2, key(number), Some(vec![1; 20]))]));
+    let before = contents(&session.db, "before closing");
+    session.db.clone().close().expect("no faults");
+    drop(session);
+    let mut session = begun(mode, &disk, &before);
+    session.step(vec![(0, b"changed".to_vec(), Some(vec![]))]);
+    let crashed = disk.kill();
+    let (index, superblock) = earlier_index(&crashed);
+    let twice = |tree: &IndexedTree| {
+        let leaves: Vec<_> = tree.leaves().collect();
+        let mut copy = IndexedTree::new(tree.keyspace);
+        for (at, (separator, leaf)) in leaves.iter().enumerate() {
+            copy.push(separator, leaf.number, leaf.sum);
+            // Behind each leaf one that comes later, where it never was.
+            if let Some((_, later)) = leaves.get(at + 3) {
+                copy.push(&[separator, &[0][..]].concat(), later.number, later.sum);
+            }
+        }
+        copy
+    };
+    let trees = index.trees.iter().map(twice).collect();
+    let length = crashed.contents(Path::new("/d/leaves")).expect("leaves").len() as u64;
+    put_index(&crashed, &EarlierIndex { trees, ..index }.encode(&superblock, length));
+    let [placed, all] = openings_agree(mode, &crashed, "each leaf twice");
+    assert!(placed > all / 2, "{placed} of {all} leaves were placed by the index");
 }
