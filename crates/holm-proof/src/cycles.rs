@@ -18,7 +18,7 @@ mod left;
 mod naming;
 
 pub use graph::Edge;
-pub use left::{Loss, check_left};
+pub use left::{Loss, check_left, check_promised};
 pub use naming::{Anomaly, Violation};
 
 use graph::Graph;

@@ -208,7 +208,9 @@ impl State {
     /// A call that either succeeds or fails. Returns the fault of one that succeeds.
     fn plain(&mut self, kind: Kind) -> io::Result<Option<Fault>> {
         match self.faults.meet(kind)? {
-            Some(fault @ (Fault::Eio | Fault::NoSpace | Fault::PowerCut)) => Err(fault.error().unwrap_or_else(gone)),
+            Some(fault @ (Fault::Eio | Fault::NoSpace | Fault::PowerCut | Fault::Death)) => {
+                Err(fault.error().unwrap_or_else(gone))
+            }
             fault => Ok(fault),
         }
     }
@@ -426,7 +428,7 @@ impl VfsFile for SimFile {
         let at = offset as usize;
         let mut len = buf.len();
         match fault {
-            Some(Fault::Interrupted | Fault::WouldBlock | Fault::Panic) => {}
+            Some(Fault::Interrupted | Fault::WouldBlock | Fault::Panic | Fault::Death) => {}
             Some(Fault::Eio | Fault::NoSpace) => content.write(at, &buf[..len / SECTOR / 2 * SECTOR]),
             Some(Fault::PowerCut) => content.write(at, buf),
             Some(Fault::TornAt(bytes)) => {

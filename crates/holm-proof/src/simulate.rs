@@ -8,7 +8,7 @@
 //! [`run()`] executes the plan. The store's own threads (group commit, preallocation, checkpoints, sweeper) run under
 //! the same scheduler, which may interrupt a thread at each access to a word, atomic, lock or file. Time passes with
 //! the steps. A crash does not end the run: it takes the image that the death of the process or a loss of power leaves
-//! there. After the run, each image is opened and compared. Recoveries crash, too, at any step: what is left then is
+//! there, or that of a process whose pages the kernel then cannot write and forgets. After the run, each image is opened and compared. Recoveries crash, too, at any step: what is left then is
 //! another image.
 //!
 //! What is expected: every history is strictly serializable ([`crate::cycles`]) and linearizable
@@ -43,14 +43,14 @@
 //! | the time goes back with the system's clock | 40 | a key that has expired and is there |
 //! | space is given back without its grace period | 131 | a record that is not the one that its leaf had |
 //!
-//! Not simulated: pages that are evicted and read again while a process lives, and the drawing of keys of any
-//! length. Orders of memory weaker than sequential consistency are Miri's.
+//! Not simulated: the drawing of keys of any length. Orders of memory weaker than sequential consistency are Miri's.
 
 mod bulk;
 mod closing;
 mod compaction;
 mod counts;
 mod draw;
+mod gone_back;
 mod marks;
 mod oracle;
 mod plan;

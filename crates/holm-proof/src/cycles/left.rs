@@ -93,6 +93,18 @@ pub fn check_left(history: &[Transaction], left: &Lists, floor: u64) -> Result<(
     closed(&graph, &kept, is_lost)
 }
 
+/// Checks only that what returned before the instant `floor` is left, of transactions that were committed.
+///
+/// # Errors
+/// The first that is not.
+pub fn check_promised(history: &[Transaction], left: &Lists, floor: u64) -> Result<(), Loss> {
+    let is_left = |(key, element): (u64, u64)| left.get(&key).is_some_and(|list| list.contains(&element));
+    let is_lost = |transaction: &Transaction| {
+        matches!(transaction.outcome, Outcome::Committed(at) if at < floor) && !transaction.appends().all(is_left)
+    };
+    history.iter().position(is_lost).map_or(Ok(()), |transaction| Err(Loss::Promised { transaction }))
+}
+
 /// Walks from what is left to all that it depends on.
 fn closed(graph: &Graph<'_>, kept: &BTreeSet<usize>, is_lost: impl Fn(usize) -> bool) -> Result<(), Loss> {
     let mut before: Vec<Vec<(usize, Edge)>> = vec![Vec::new(); graph.edges.len()];

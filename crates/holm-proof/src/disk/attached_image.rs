@@ -61,7 +61,7 @@ impl State {
     fn write_back_one(&mut self, at: usize, choose: &mut dyn FnMut(u64) -> bool) {
         let attached = &self.attached_images[at];
         let Some(content) = self.files.get_mut(&attached.inode) else { return };
-        if self.faults.off {
+        if self.faults.off && !self.faults.dead {
             return;
         }
         let end = content.current().len().min(attached.image.area(attached.area).len());
@@ -123,6 +123,12 @@ impl SimDisk {
     /// and the file's next sync fails once, whichever program calls it. Returns whether there is such a file.
     pub fn fail_write_back(&self, path: &Path) -> bool {
         self.with_content(path, Content::fail_write_back)
+    }
+
+    /// Another program gets the report of a failed write-back of a file, if there is one: its next sync says nothing.
+    /// Returns whether there is such a file.
+    pub fn report_elsewhere(&self, path: &Path) -> bool {
+        self.with_content(path, |content| _ = content.report())
     }
 
     /// The kernel drops clean pages of a file, each with one chance in `of`, by seed. Pages whose write-back has failed

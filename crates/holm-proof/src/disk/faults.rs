@@ -45,6 +45,9 @@ pub enum Fault {
     /// The power goes off in this call: a write is undecided sector by sector, any other call does not happen. All
     /// further calls fail until the disk is opened through one of its crashes.
     PowerCut,
+    /// The process dies in this call, which does not happen, and neither does any further one until the disk is opened
+    /// through [`SimDisk::kill`](super::SimDisk::kill). What the process has stored is in the page cache.
+    Death,
     /// The power goes off in this write after this many bytes, which are durable: a write torn at any byte.
     TornAt(usize),
     /// The thread that makes the call panics, and nothing happens.
@@ -59,6 +62,7 @@ impl Fault {
             Fault::NoSpace => Some(io::ErrorKind::StorageFull.into()),
             Fault::Interrupted => Some(io::ErrorKind::Interrupted.into()),
             Fault::WouldBlock => Some(io::ErrorKind::WouldBlock.into()),
+            Fault::Death => Some(io::Error::other("the process has died in this call")),
             Fault::PowerCut | Fault::TornAt(_) => Some(io::Error::other("the power went in this call")),
             Fault::Short(_) | Fault::Lost | Fault::Misdirected(_) | Fault::Grown(_) | Fault::Panic => None,
         }
@@ -83,7 +87,10 @@ impl Calls {
 pub(super) struct Faults {
     pub(super) calls: Calls,
     pub(super) orders: Vec<Order>,
+    /// No further call happens.
     pub(super) off: bool,
+    /// That is so because the process has died.
+    pub(super) dead: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -99,7 +106,8 @@ impl Faults {
     /// Counts a call; returns its fault, or an error if the power is off.
     pub(super) fn meet(&mut self, kind: Kind) -> io::Result<Option<Fault>> {
         if self.off {
-            return Err(io::Error::other("the power is off"));
+            let why = if self.dead { "the process has died" } else { "the power is off" };
+            return Err(io::Error::other(why));
         }
         let kinds: &[Kind] = match kind {
             Kind::Direct => &[Kind::Direct, Kind::Write, Kind::Any],
@@ -111,7 +119,9 @@ impl Faults {
         let fault = self.orders.iter().find(fits).map(|order| order.fault);
         kinds.iter().for_each(|kind| self.calls.counts[*kind as usize] += 1);
         assert!(fault != Some(Fault::Panic), "a panic by order");
-        self.off = matches!(fault, Some(Fault::PowerCut))
+        self.dead = fault == Some(Fault::Death);
+        self.off = self.dead
+            || matches!(fault, Some(Fault::PowerCut))
             || (kinds.contains(&Kind::Write) && matches!(fault, Some(Fault::TornAt(_))));
         Ok(fault)
     }

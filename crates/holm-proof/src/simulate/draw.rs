@@ -90,6 +90,7 @@ impl Plan {
         // From numbers of their own: all else is drawn as it would be without.
         plan.draw_compaction(&mut Pcg64Mcg::seed_from_u64(seed ^ 0xC0_4AC7));
         plan.draw_closing(&mut Pcg64Mcg::seed_from_u64(seed ^ 0xC1_05E5));
+        plan.draw_reclaims(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x9A_6E5), horizon);
         plan
     }
 
@@ -175,6 +176,29 @@ impl Plan {
             self.heap[1] = 16 << 20;
             // Large values have many words: a thread that is stopped often within each would hardly end a put.
             (self.apart, self.stalls) = (64, self.stalls.min(64));
+        }
+    }
+
+    /// The kernel reclaims pages: of the live process, where no write-back fails, so that they stay as they are; and of
+    /// one that has died, where their write-back has failed.
+    fn draw_reclaims(&mut self, random: &mut Pcg64Mcg, horizon: u64) {
+        if !self.is_failing() && random.random_ratio(1, 4) {
+            for _ in 0..random.random_range(1..=2) {
+                let what = What::Reclaim(random.random_range(1..=4));
+                self.faults.push(FaultAt { step: random.random_range(0..horizon), what });
+            }
+            self.faults.sort_by_key(|fault| fault.step);
+        }
+        if !self.crashes.is_empty() && random.random_ratio(1, 3) {
+            for _ in 0..random.random_range(1..=2) {
+                self.crashes.push(Crash {
+                    when: When::Step(random.random_range(0..horizon)),
+                    end: End::GoneBack,
+                    seed: random.random(),
+                    again: None,
+                    within: Vec::new(),
+                });
+            }
         }
     }
 

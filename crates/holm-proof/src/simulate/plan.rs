@@ -47,6 +47,8 @@ pub enum End {
     PowerToDurable,
     /// The power goes, and the seed decides what is left.
     Power,
+    /// The process dies, the kernel cannot write its pages, and they go back to what the disk has.
+    GoneBack,
 }
 
 /// When a crash occurs.
@@ -80,6 +82,8 @@ pub struct Crash {
 pub enum What {
     /// The kernel writes some pages back: one in this number.
     WriteBack(u32),
+    /// The kernel reclaims clean pages of the data files, one in this number, and reads them from the disk again.
+    Reclaim(u32),
     /// The kernel's own write-back of a data file fails: of the leaves (0) or the records (1).
     FailWriteBack(usize),
     /// Each call takes this many microseconds from now on.

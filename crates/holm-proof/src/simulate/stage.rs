@@ -2,6 +2,7 @@
 //! crashes have left.
 
 use super::counts::Counts;
+use super::gone_back;
 use super::plan::{Crash, End, Plan, What, When};
 use crate::disk::{Calls, Fault, Kind, SimDisk};
 use holm_medium::sync::scheduled::time;
@@ -27,6 +28,8 @@ pub(super) struct Moment {
     pub(super) floor: u64,
     /// The same if the power goes before what is left has been opened.
     pub(super) synced: u64,
+    /// Whether pages have gone back to what the disk had.
+    pub(super) has_gone_back: bool,
 }
 
 impl Moment {
@@ -41,6 +44,7 @@ impl Moment {
         };
         let (disk, floor) = match crash.end {
             End::Death => (live.disk.kill(), survived),
+            End::GoneBack => (gone_back::left(&live.disk, crash.seed), synced),
             End::PowerToDurable => (live.disk.crash_to_durable(), synced),
             End::Power => {
                 // The kernel may have written some pages back just before.
@@ -50,7 +54,8 @@ impl Moment {
                 (live.disk.crash_seeded(crash.seed), synced)
             }
         };
-        Moment { crash, disk, now, floor, synced }
+        let has_gone_back = crash.end == End::GoneBack;
+        Moment { crash, disk, now, floor, synced, has_gone_back }
     }
 }
 
@@ -74,6 +79,7 @@ fn is_in_commit(disk: &SimDisk) -> bool {
 fn name_of(crash: &Crash) -> &'static str {
     match (crash.when, crash.end) {
         (When::InCommit(_), _) => "deaths in commits",
+        (_, End::GoneBack) => "deaths after which pages went back",
         (When::Call(..), End::Death) => "deaths after calls",
         (When::Call(..), _) => "power cuts after calls",
         (_, End::Death) => "deaths",
@@ -250,9 +256,17 @@ impl Stage {
                 disk.write_back(seed, of);
                 "write-backs"
             }
+            What::Reclaim(of) => {
+                disk.write_back(seed, of);
+                let path = |file: &&str| Path::new(FOLDER).join(file);
+                let changed: usize =
+                    gone_back::MAPPED.iter().map(|file| disk.evict_mapped(&path(file), seed, of)).sum();
+                assert_eq!(changed, 0, "pages that the kernel has reclaimed and read again");
+                "reclaims of pages"
+            }
             What::FailWriteBack(file) => {
                 disk.write_back(seed, 2);
-                let path = Path::new(FOLDER).join(["leaves", "records"][file]);
+                let path = Path::new(FOLDER).join(gone_back::MAPPED[file]);
                 disk.fail_write_back(&path);
                 "failed write-backs"
             }
