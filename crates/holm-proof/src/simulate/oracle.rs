@@ -118,6 +118,7 @@ pub(super) fn judge_image(plan: &Plan, stage: &Arc<Stage>, moment: &Moment, note
         compare(&db, moment, floor, notes);
     }
     stage.count("images", 1);
+    stage.judged();
     if crash.seed % 4 == 0 {
         work_on(db, plan, stage, &disk, crash.seed);
     } else {

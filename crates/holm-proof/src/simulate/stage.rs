@@ -140,6 +140,8 @@ struct State {
     /// Steps since the run is live.
     step: u64,
     steps: u64,
+    /// Of these, those before the last image was judged.
+    judged: u64,
     trace: u64,
     moments: Vec<Moment>,
     /// Whether the disk has failed: then the next opening trusts nothing but the log.
@@ -194,10 +196,17 @@ impl Stage {
         self.state().counts.clone()
     }
 
-    /// Notes the number of steps and the hash of the schedule.
-    pub(super) fn trace(&self, steps: u64, trace: u64) {
+    /// Notes the number of steps and the hash of the schedule. Returns the number of steps since an image was judged.
+    pub(super) fn trace(&self, steps: u64, trace: u64) -> u64 {
         let mut state = self.state();
         (state.steps, state.trace) = (steps, trace);
+        steps - state.judged
+    }
+
+    /// An image was judged: the run goes on.
+    pub(super) fn judged(&self) {
+        let mut state = self.state();
+        state.judged = state.steps;
     }
 
     /// The number of all steps, that of steps since the run is live, and the hash of the schedule.

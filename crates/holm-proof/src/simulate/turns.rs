@@ -13,7 +13,8 @@ use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A run with more steps is in a livelock: in one that compacts, each checkpoint compares megabytes of records.
+/// A run with more steps from one image to the next is in a livelock: in one that compacts, each checkpoint compares
+/// megabytes of records.
 const MOST_STEPS: u64 = 3_000_000;
 const MOST_STEPS_COMPACTING: u64 = 12_000_000;
 
@@ -30,6 +31,8 @@ pub(super) struct Turns {
     random: Pcg64Mcg,
     begun: bool,
     steps: u64,
+    /// Those since an image was judged.
+    since: u64,
     /// Hashes which thread ran at each step.
     trace: u64,
     /// The last steps of each thread: who runs in a livelock.
@@ -47,6 +50,7 @@ impl Turns {
             random,
             begun: false,
             steps: 0,
+            since: 0,
             trace: 0,
             recent: BTreeMap::new(),
             stalled: BTreeMap::new(),
@@ -91,11 +95,11 @@ impl Scheduler for Turns {
     fn next_task(&mut self, runnable: &[&Task], current: Option<TaskId>, is_yielding: bool) -> Option<TaskId> {
         self.steps += 1;
         let most = if self.plan.compacts { MOST_STEPS_COMPACTING } else { MOST_STEPS };
-        if self.steps > most - RECENT {
+        if self.since > most - RECENT {
             *self.recent.entry(current.map_or(0, usize::from)).or_default() += 1;
         }
         let (seconds, recent) = (time::elapsed_ns() / 1_000_000_000, &self.recent);
-        assert!(self.steps < most, "a livelock: {most} steps in {seconds} s, the last by {recent:?}");
+        assert!(self.since < most, "a livelock: {most} steps in {seconds} s, the last by {recent:?}");
         let _quiet = quiet();
         self.stage.before_step();
         time::advance(self.random.random_range(0..=2 * self.plan.tick_ns));
@@ -116,7 +120,7 @@ impl Scheduler for Turns {
             }
         };
         self.trace = (self.trace.rotate_left(5) ^ usize::from(next) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.stage.trace(self.steps, self.trace);
+        self.since = self.stage.trace(self.steps, self.trace);
         Some(next)
     }
 
