@@ -7,7 +7,7 @@
 //!                      |                             |
 //!            Opened { files, empty trees }       ClosedFiles
 //!                      | rebuild                     | rebuild                |
-//!            Rebuilt { trees, intents unread }       |                        |
+//!            Rebuilt { trees, intents }              |                        |
 //!                      | resume_clock                |                        |
 //!            Unnamed { trees without names } <-------+------------------------+
 //!                      | read_catalog

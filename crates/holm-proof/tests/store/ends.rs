@@ -251,6 +251,45 @@ fn finish_a_batch(rarely: Mode, batch: &[Change]) {
     }
 }
 
+/// The kernel has lost the page with the list of a batch, and nothing that the log has. The intent then leads to no
+/// list, and recovery goes back to the last record.
+#[test]
+fn a_batch_whose_list_has_gone_back_is_not_finished() {
+    let batch: Vec<Change> = (0..60).map(|key| put(key, 30).remove(0)).collect();
+    for done in [0, 30, 60] {
+        let (killed, history) = died_in_a_batch(RARELY, done, &batch);
+        let word = killed.contents(&file("leaves")).expect("it is there")[64..72].to_vec();
+        let list = u64::from_le_bytes(word.try_into().expect("eight bytes")) & ((1 << 46) - 2);
+        assert!(killed.overwrite(&file("records"), list as usize, &[0; 64]));
+        let RecoveredFrom::Log { reason, .. } = reopened(&killed, RARELY, &history) else {
+            panic!("{done} writes were done")
+        };
+        assert!(reason.contains("the intent of a commit"), "{reason}");
+    }
+}
+
+/// A recovery withholds what was ever written until it is durable. After that, all of it can be used again: there is no
+/// room for as much once more.
+#[test]
+fn what_a_recovery_withholds_is_used_again() {
+    for mode in Mode::over_designs(&[on_sync(false)]) {
+        let disk = SimDisk::new();
+        let mut session = begin(&disk, mode);
+        (0..100).for_each(|key| session.step(put(key, 100_000)));
+        session.sync();
+        let left = disk.kill();
+        let mut session = begin(&left, mode);
+        (0..100).for_each(|key| session.step(vec![(0, key_of(key), None)]));
+        (0..3).for_each(|_| session.sync());
+        (0..100).for_each(|key| session.step(put(key, 100_000)));
+        assert!(session.failed.is_none(), "{mode:?}: {:?}", session.failed);
+    }
+}
+
+fn key_of(key: u32) -> Vec<u8> {
+    key.to_be_bytes().to_vec()
+}
+
 /// If there is no room to finish the batch, the database does not open; once there is room, it is complete.
 #[test]
 fn a_batch_that_cannot_be_finished_is_not_visible() {

@@ -5,6 +5,7 @@ use super::rebuilt::Rebuilt;
 use super::request::{Request, geometry_of, options_of};
 use crate::catalog::CATALOG;
 use crate::error::{Error, Result};
+use crate::intent;
 use crate::keys::Records;
 use crate::store::{Damage, WritableStore};
 use holm_medium::{
@@ -37,13 +38,13 @@ const READ_BACK: u64 = 64 << 10;
 /// The page cache turned out to have lost writes. The superblock now says so, and another open cuts history at the last
 /// logged epoch.
 pub(super) struct LostWrites {
-    found: MediumError,
+    found: Error,
 }
 
 impl LostWrites {
     /// Returns the disagreement between the files and the log, as an error.
     pub(super) fn into_error(self) -> Error {
-        self.found.into()
+        self.found
     }
 }
 
@@ -55,6 +56,13 @@ impl<'a> Request<'a> {
         let opened = holm_medium::open(builder.vfs.clone(), path, &geometry, &options_of(builder, design.agrees));
         let opened = opened.map_err(|error| self.explain(error))?;
         Opened::new(self, design, opened)
+    }
+
+    /// Notes durably what the death of a process alone cannot leave: the page cache has lost writes.
+    fn lost(&self, state: OpenedState, found: Error) -> Result<LostWrites> {
+        log::warn!("holm: {}: the tail is not kept: {found}", self.path.display());
+        state.mark_poisoned(self.path)?;
+        Ok(LostWrites { found })
     }
 }
 
@@ -96,6 +104,13 @@ impl<'a, 'b> Opened<'a, 'b> {
         if kept {
             withhold_all(&storage);
         }
+        // Before anything is written: they lead to records of which the log may have nothing.
+        let visible = recovery_point == RecoveryPoint::Visible;
+        let pending = if visible { intent::pending(&storage.medium_image()) } else { Ok(Vec::new()) };
+        let pending = match pending {
+            Err(found @ Error::Corrupt { .. }) if kept => return request.lost(state, found).map(Err),
+            pending => pending?,
+        };
         let loaded = index.as_ref().and_then(|index| store.index.load(index, CATALOG));
         if index.is_some() && loaded.is_none() {
             // The file is valid, but the catalog's leaves are not what it says: nothing has verified the leaves yet.
@@ -113,10 +128,7 @@ impl<'a, 'b> Opened<'a, 'b> {
         };
         let rebuilt = match rebuilt {
             Err(found @ MediumError::Corrupt { .. }) if kept => {
-                // The death of a process alone cannot leave this state: the page cache has lost writes.
-                log::warn!("holm: {}: the tail is not kept: {found}", request.path.display());
-                state.mark_poisoned(request.path)?;
-                return Ok(Err(LostWrites { found }));
+                return request.lost(state, found.into()).map(Err);
             }
             rebuilt => rebuilt.map_err(|error| request.explain(error))?,
         };
@@ -130,6 +142,7 @@ impl<'a, 'b> Opened<'a, 'b> {
             store,
             files: Files { storage, state },
             roots: rebuilt.roots,
+            pending,
             active,
             // Leaves may carry epochs beyond the last log entry. No crash lost these epochs: only the process died.
             latest: rebuilt.latest.max(recovery.epoch),

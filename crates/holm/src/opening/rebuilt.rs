@@ -5,7 +5,7 @@ use super::named::Named;
 use crate::catalog::{Catalog, DamagedName};
 use crate::designs;
 use crate::error::Result;
-use crate::intent;
+use crate::intent::{self, Pending};
 use crate::keys::Records;
 use crate::options::Builder;
 use crate::recovery::Recovery;
@@ -23,6 +23,8 @@ pub(super) struct Rebuilt<'a> {
     pub(super) store: WritableStore,
     pub(super) files: Files,
     pub(super) roots: Vec<TreeRoot>,
+    /// The commits in which the process died.
+    pub(super) pending: Vec<Pending>,
     /// The epoch after the last logged one.
     pub(super) active: Epoch,
     /// The last epoch in use.
@@ -40,19 +42,17 @@ pub(super) struct Unnamed<S> {
 }
 
 impl<'a> Rebuilt<'a> {
-    /// Reads the intents of the commits in which the process died, and starts the clock in the epoch of the changes
-    /// that opening makes.
+    /// Starts the clock in the epoch of the changes that opening makes, and forgets the intents that a power cut has
+    /// left.
     pub(super) fn resume_clock(self) -> Result<Unnamed<ToWrite<'a>>> {
-        let Rebuilt { path, builder, store, files, roots, active, latest, recovery_point, recovery } = self;
-        let visible = recovery_point == RecoveryPoint::Visible;
-        let pending = if visible { intent::pending(store.storage.image())? } else { Vec::new() };
+        let Rebuilt { path, builder, store, files, roots, pending, active, latest, recovery_point, recovery } = self;
         // If the log lacks the epoch in which the process died, what opening writes belongs to that epoch, as if the
         // process itself had written it. Nothing of it is durable before that epoch is. In an epoch of its own, a power
         // cut between the two would leave half a completed commit that no later open completes. It would also leave
         // changes of three epochs behind the log's last one: recovery takes that for a damaged log.
         let epoch = latest.max(active);
         store.clock().restart(epoch);
-        if !visible {
+        if recovery_point != RecoveryPoint::Visible {
             intent::forget(&store)?;
         }
         Ok(Unnamed { store, roots, recovery, kind: ToWrite { path, builder, files, pending, epoch, latest } })
