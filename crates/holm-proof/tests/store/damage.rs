@@ -390,3 +390,37 @@ fn a_creation_on_a_full_disk() {
         assert!(failed > 2, "{mode:?}: {failed} growths");
     }
 }
+
+/// Damage in the middle of a record, and a slot that leads to the record of another one: `check` compares every byte,
+/// and finds what two records share.
+#[test]
+fn check_reports_damaged_records_and_those_that_overlap() {
+    let disk = SimDisk::new();
+    let mut session = written(&disk, SHARED, 1);
+    let lens = [7_000, 9_000];
+    for (key, len) in (100..).zip(lens) {
+        session.step(vec![(0, u32::to_be_bytes(key).to_vec(), Some(vec![0xA5; len]))]);
+    }
+    session.db.clone().close().expect("a sound disk");
+    drop(session);
+    // The words of the two slots: docs/format.md.
+    let leaves = disk.contents(&file("leaves")).expect("it is there");
+    let words = leaves.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).enumerate();
+    let slots = lens.map(|len| {
+        let of_len = words.clone().find(|(_, word)| (len as u64 / 8..len as u64 / 8 + 4).contains(&(word >> 40)));
+        of_len.expect("a slot leads to it")
+    });
+    let offset = (slots[0].1 & ((1 << 40) - 1)) * 8;
+    let faults = |disk: &SimDisk| {
+        let db = SHARED.builder(disk).open_read_only("/d").expect("a reader sees what is left");
+        db.check().expect("it can be read").faults
+    };
+    assert_eq!(faults(&disk.kill()), Vec::<String>::new());
+    let flipped = disk.kill();
+    assert!(flipped.flip(&file("records"), offset as usize + 5_000, 3));
+    let found = faults(&flipped);
+    assert!(found.iter().any(|fault| fault.contains("checksum")), "{found:?}");
+    assert!(disk.overwrite(&file("leaves"), slots[1].0 * 8, &slots[0].1.to_le_bytes()));
+    let found = faults(&disk);
+    assert!(found.iter().any(|fault| fault.contains("overlap")), "{found:?}");
+}

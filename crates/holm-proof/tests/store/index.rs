@@ -139,6 +139,40 @@ fn power_fails_in_the_opening_that_reads_an_index() {
     }
 }
 
+/// The process dies in any call of an opening of a closed database, which makes the leaf of an empty keyspace anew. The
+/// database is no longer marked as closed by then: its leaves have changed.
+#[test]
+fn a_process_dies_in_the_opening_of_a_closed_database() {
+    for mode in modes() {
+        let whole = SimDisk::new();
+        let mut session = begun(mode, &whole, &Contents::new());
+        session.step(vec![(0, b"stays".to_vec(), Some(b"a value".to_vec()))]);
+        session.step(vec![(1, b"goes".to_vec(), Some(b"a value".to_vec()))]);
+        session.step(vec![(1, b"goes".to_vec(), None)]);
+        let before = contents(&session.db, "before closing");
+        session.db.clone().close().expect("no faults");
+        drop(session);
+        // With an index and without one.
+        for has_index in [true, false] {
+            if !has_index {
+                put_index(&whole, &[]);
+            }
+            let history = History::from(before.clone());
+            each_call::at_each_call(
+                Fault::Death,
+                || (whole.kill(), ()),
+                |disk, ()| mode.open(disk).map(drop),
+                |disk, done, context| {
+                    let context = format!("{mode:?}, index {has_index}, {context}, {done:?}");
+                    for left in [disk.kill(), disk.kill().crash_to_durable()] {
+                        open(mode, &left, &history, &context);
+                    }
+                },
+            );
+        }
+    }
+}
+
 /// No call that writes an index or reads one makes closing or opening fail alone: what the disk refuses otherwise is an
 /// error, and the database then opens without an index.
 #[test]
