@@ -104,6 +104,9 @@ struct Crash {
     /// image.
     #[arg(long)]
     table: bool,
+    /// Prints the table of files: what a database does with them, and how many images a stop there leaves.
+    #[arg(long)]
+    files: bool,
     /// Uses the variants of designs, in place of the designs themselves.
     #[arg(long)]
     variants: bool,
@@ -126,6 +129,7 @@ impl Crash {
         }
         arguments.extend(self.json.then(|| "--json".to_owned()));
         arguments.extend(self.table.then(|| "--table".to_owned()));
+        arguments.extend(self.files.then(|| "--files".to_owned()));
         arguments.extend(self.variants.then(|| "--variants".to_owned()));
         arguments
     }
@@ -288,6 +292,10 @@ mod tests {
             panic!("`crash` was not understood")
         };
         assert_eq!(crash.arguments(), ["--seed", "7", "--json"]);
+        let Verb::Crash(crash) = Verb::parse_from(["xtask", "crash", "--files"]) else {
+            panic!("`crash` was not understood")
+        };
+        assert_eq!(crash.arguments(), ["--files"]);
         let Verb::Crash(crash) = Verb::parse_from(["xtask", "crash", "--table", "--variants", "--design", "reef"])
         else {
             panic!("`crash` was not understood")

@@ -9,7 +9,6 @@ use crate::crashes::{Crashes, Persistency};
 use crate::each_crash::{BOUNDS, Moment, each_crash};
 use crate::fixture::advance;
 use crate::recorded::Recorded;
-use crate::scenarios::Verdict;
 use crate::snapshot::Snapshot;
 use crate::subject::{Subject, Tree};
 use crate::trace::{Entry, Mark};
@@ -19,6 +18,7 @@ use holm_tree::{CommitObserver, CommitRequest, Committed, SeekTarget, TreeRoot, 
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 /// What the caller does wrong, if anything.
@@ -34,6 +34,24 @@ pub enum IntentBug {
     Kept,
     /// The next open forgets the last write.
     RedoneInPart,
+}
+
+/// What was tested.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CommitCrashes {
+    /// How the first crash ends what runs.
+    pub persistency: Persistency,
+    /// Images that a crash has left.
+    pub images: usize,
+    /// Images that a second crash has left, in the recovery of one of those.
+    pub in_recovery: usize,
+}
+
+impl fmt::Display for CommitCrashes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CommitCrashes { persistency, images, in_recovery } = self;
+        write!(f, "{persistency}: {images} images, {in_recovery} in recovery")
+    }
 }
 
 type Contents = BTreeMap<u64, u64>;
@@ -162,12 +180,16 @@ fn commits(capacity: u64) -> Vec<Writes> {
     ]
 }
 
-/// Crashes commits at every event, as the model says; after the death of the process, the recovery too. Returns a
-/// description of what was tested, or of what is wrong.
+/// Crashes commits at every event, as the model says; after the death of the process, the recovery too. Returns what
+/// was tested.
 ///
 /// # Errors
 /// What should not have been found.
-pub fn crash_commits(subject: &'static Subject, crash: Persistency, bug: IntentBug) -> Verdict {
+pub fn crash_commits(
+    subject: &'static Subject,
+    crash: Persistency,
+    bug: IntentBug,
+) -> std::result::Result<CommitCrashes, String> {
     let capacity = subject.capacity as u64;
     let commits = commits(capacity);
     let (base, entries, states) = record(subject, &commits, bug).map_err(|error| error.to_string())?;
@@ -206,7 +228,7 @@ pub fn crash_commits(subject: &'static Subject, crash: Persistency, bug: IntentB
         }
         Ok(())
     })?;
-    Ok(format!("{crash}: {images} images, {again} in recovery"))
+    Ok(CommitCrashes { persistency: crash, images, in_recovery: again })
 }
 
 /// Records the commits over three full leaves. Returns also the contents after each, and its label.

@@ -12,6 +12,7 @@ pub mod death;
 pub mod disk;
 mod each_crash;
 mod explore;
+pub mod file_table;
 mod fixture;
 pub mod history;
 mod inspect;
@@ -39,7 +40,7 @@ mod trace;
 mod turns;
 mod verdict;
 
-pub use commits::{IntentBug, crash_commits};
+pub use commits::{CommitCrashes, IntentBug, crash_commits};
 pub use crashes::{Bounds, Choice, Crashes, Extent, Persistency, Window};
 pub use explore::{Plan, explore, trace};
 pub use fixture::{EndEpoch, TreeFixture, advance, lagging};

@@ -5,6 +5,7 @@
 //! the proof and fails. A design's capabilities or its leaf state what it is excused from, and the cell repeats the
 //! reason.
 
+use crate::commits::{IntentBug, crash_commits};
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
 use crate::fixture::{TreeFixture, advance};
@@ -31,14 +32,24 @@ pub enum Change {
     Merge,
     /// Another level above the leaves.
     Root,
+    /// Keys of several leaves change at one instant, under an intent.
+    Commit,
     /// What a crash left is recovered.
     Recovery,
 }
 
 impl Change {
     /// All changes.
-    pub const ALL: [Change; 7] =
-        [Change::Insert, Change::Update, Change::Remove, Change::Split, Change::Merge, Change::Root, Change::Recovery];
+    pub const ALL: [Change; 8] = [
+        Change::Insert,
+        Change::Update,
+        Change::Remove,
+        Change::Split,
+        Change::Merge,
+        Change::Root,
+        Change::Commit,
+        Change::Recovery,
+    ];
 
     /// The heading of its column.
     pub fn name(self) -> &'static str {
@@ -49,6 +60,7 @@ impl Change {
             Change::Split => "split",
             Change::Merge => "merge",
             Change::Root => "root",
+            Change::Commit => "commit",
             Change::Recovery => "recovery",
         }
     }
@@ -68,6 +80,8 @@ impl Change {
             Change::Split => vec![split],
             Change::Merge => vec![merge(capacity), empty_out(capacity)],
             Change::Root => growth(subject).into_iter().collect(),
+            // A commit is no step of a script.
+            Change::Commit => Vec::new(),
             Change::Recovery => vec![change(), split, merge(capacity)],
         }
     }
@@ -137,7 +151,11 @@ pub fn rows(subject: &'static Subject, bounds: Bounds) -> Result<Vec<Row>, Box<V
     let durable = if subject.capabilities.per_epoch { "epoch" } else { "return" };
     let row = |persistency: Persistency| {
         let cell = |change: Change| {
-            Ok((change, cell(subject, change, &change.scripts(subject), &change.plan(persistency, bounds))?))
+            let cell = match change {
+                Change::Commit => commits(subject, persistency)?,
+                _ => cell(subject, change, &change.scripts(subject), &change.plan(persistency, bounds))?,
+            };
+            Ok((change, cell))
         };
         let cells = Change::ALL.into_iter().map(cell).collect::<Result<_, Box<Violation>>>()?;
         Ok(Row { design: subject.name, durable, persistency, cells })
@@ -179,6 +197,40 @@ pub fn cell(
     Ok(Cell::Looked { images, stood_for: report.stood_for, whole: report.sampled == 0 })
 }
 
+/// The cell of commits. A design that is durable per return is in no database whose commits recovery must complete: its
+/// image is private.
+fn commits(subject: &'static Subject, persistency: Persistency) -> Result<Cell, Box<Violation>> {
+    if !subject.capabilities.stores_pairs {
+        return Ok(Cell::Excused("keeps nothing"));
+    }
+    if excuse(subject, persistency).is_some() {
+        return Ok(Cell::Excused("needs line order"));
+    }
+    if !subject.capabilities.per_epoch {
+        return Ok(Cell::Excused("has no commit"));
+    }
+    let violation = |wrong: String| {
+        Box::new(Violation {
+            design: subject.name,
+            script: "commits of several leaves".into(),
+            persistency: persistency.name(),
+            operation: "a commit".into(),
+            event: "below".into(),
+            lost: "below".into(),
+            wrong,
+            expected: "a commit as a whole or not at all".into(),
+            found: "below".into(),
+            replay: None,
+        })
+    };
+    let crashes = crash_commits(subject, persistency, IntentBug::None).map_err(violation)?;
+    let images = (crashes.images + crashes.in_recovery) as u64;
+    if persistency == Persistency::Visible && crashes.in_recovery == 0 {
+        return Ok(Cell::Empty("no recovery was crashed".into()));
+    }
+    Ok(Cell::Looked { images, stood_for: u128::from(images), whole: false })
+}
+
 /// Pairs and leaves before and after a script's steps, without any crash; `None` if the script fails.
 fn done(subject: &'static Subject, script: &Script) -> Option<[(Contents, usize); 2]> {
     let (fixture, _) = TreeFixture::create(subject, script, advance, &BTreeSet::new()).ok()?;
@@ -200,7 +252,7 @@ fn happens(subject: &'static Subject, change: Change, script: &Script) -> bool {
         Change::Split => after.1 > before.1,
         Change::Merge => after.1 < before.1,
         Change::Root => before.1 <= subject.children && after.1 > subject.children,
-        Change::Recovery => true,
+        Change::Commit | Change::Recovery => true,
     }
 }
 

@@ -24,6 +24,8 @@ mod eviction;
 mod faults;
 #[path = "store/feeds.rs"]
 mod feeds;
+#[path = "store/file_table.rs"]
+mod file_table;
 #[path = "store/full.rs"]
 mod full;
 #[path = "store/history.rs"]

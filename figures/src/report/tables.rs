@@ -58,7 +58,7 @@ struct Looked {
 }
 
 /// In the order in which they are explored.
-const CHANGES: [&str; 7] = ["insert", "update", "remove", "split", "merge", "root", "recovery"];
+const CHANGES: [&str; 8] = ["insert", "update", "remove", "split", "merge", "root", "commit", "recovery"];
 
 pub(super) fn crashes(told: Option<&str>) -> String {
     let heading = "<h2 id=\"crashes\">Crashes</h2>\n";

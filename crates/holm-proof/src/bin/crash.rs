@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
+use holm_proof::file_table::{FileBounds, FileTable, file_json, file_rows};
 use holm_proof::scenarios::{self, Scenario, judged, owed};
 use holm_proof::subjects::{APART, DESIGNS, VARIANTS, faulty};
 use holm_proof::{Bounds, Persistency, Plan, Report, Subject, Violation, explore, script, table};
@@ -39,6 +40,9 @@ struct Arguments {
     /// Makes the table of coverage instead: for each design, change and model, the number of images that were opened.
     #[arg(long)]
     table: bool,
+    /// Makes the table of files instead: what a database does with them, and the images that a stop there leaves.
+    #[arg(long)]
+    files: bool,
     /// Explores the variants instead of the designs, in a program that is built with them.
     #[arg(long)]
     variants: bool,
@@ -193,7 +197,8 @@ fn survey(arguments: &Arguments) -> Result<Survey, String> {
     Ok(done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
 
-/// Makes the table and prints it; fails if a cell is empty, or if a design fails.
+/// Makes the table of designs and prints it; fails if a cell is empty, or if a design fails. Where all designs are
+/// meant, the table of files follows, which does not depend on them.
 fn table(arguments: &Arguments) -> ExitCode {
     let bounds = Bounds { exhaustive: 20_000, pairs: 100, random: 100 };
     let subjects = match chosen(arguments) {
@@ -219,6 +224,33 @@ fn table(arguments: &Arguments) -> ExitCode {
     for (row, (change, why)) in &holes {
         eprintln!("nothing was looked at: {}, {}, {}: {why}", row.design, row.persistency, change.name());
     }
+    if !holes.is_empty() {
+        return ExitCode::FAILURE;
+    }
+    match arguments.design.is_none() && !arguments.variants && !arguments.json {
+        true => files(arguments),
+        false => ExitCode::SUCCESS,
+    }
+}
+
+/// Makes the table of what a database does with its files, and prints it; fails if a cell is empty, or if an image is
+/// wrong.
+fn files(arguments: &Arguments) -> ExitCode {
+    let rows = match file_rows(FileBounds::ALL) {
+        Ok(rows) => rows,
+        Err(wrong) => {
+            println!("{wrong}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match arguments.json {
+        true => println!("{}", file_json(&rows)),
+        false => println!("\n{}", FileTable(&rows)),
+    }
+    let holes: Vec<_> = rows.iter().flat_map(|row| row.holes().map(move |work| (row, work))).collect();
+    for (row, work) in &holes {
+        eprintln!("nothing was opened: {}, {}", work.name(), row.left);
+    }
     if holes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -226,6 +258,9 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if arguments.table {
         return table(&arguments);
+    }
+    if arguments.files {
+        return files(&arguments);
     }
     let Survey { report, scenarios, seeds, found } = match survey(&arguments) {
         Ok(done) => done,
