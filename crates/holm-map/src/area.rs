@@ -37,7 +37,6 @@ pub(crate) struct Area<T> {
     capacity: usize,
     /// Whether the memory is a mapping of its own.
     mapped: bool,
-    #[cfg_attr(any(not(target_os = "linux"), miri), expect(dead_code, reason = "only Linux is asked for pages"))]
     pages: Pages,
     elements: PhantomData<T>,
 }
@@ -73,6 +72,17 @@ impl<T> Area<T> {
     pub(crate) fn at(&self, index: usize) -> NonNull<T> {
         assert!(index < self.len, "an element behind the area's end");
         // SAFETY: inside the memory, by the line above.
+        unsafe { self.base.add(index) }
+    }
+
+    /// As [`Area::at`], of an element that is known to be inside.
+    ///
+    /// # Safety
+    /// `index` is below the number of elements.
+    #[inline(always)]
+    pub(crate) unsafe fn at_found(&self, index: usize) -> NonNull<T> {
+        debug_assert!(index < self.len);
+        // SAFETY: inside the memory, by this function's contract.
         unsafe { self.base.add(index) }
     }
 
@@ -173,6 +183,16 @@ impl<T: Plain> Area<T> {
             // SAFETY: the memory belongs to this area, and an element of a plain type has nothing to drop.
             unsafe { self.at(index).write(value) };
         }
+    }
+}
+
+impl<T: Plain> Clone for Area<T> {
+    fn clone(&self) -> Self {
+        let mut copy = Self::new(self.pages);
+        copy.grow_unwritten(self.len);
+        // SAFETY: both have room for `len` elements of a plain type, and fresh memory overlaps nothing.
+        unsafe { copy.base.copy_from_nonoverlapping(self.base, self.len) };
+        copy
     }
 }
 

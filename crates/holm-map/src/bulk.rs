@@ -1,10 +1,10 @@
 //! Bulk loading of sorted input: it fills leaf after leaf and searches for no key.
 
 use crate::key::Key;
+use crate::leaf::Leaf;
 use crate::level::Selection;
 use crate::map::Map;
 use crate::tree::Tree;
-use holm_search::Portable;
 use std::fmt;
 
 /// The error of a bulk load whose keys do not ascend.
@@ -33,40 +33,50 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
     /// are dropped.
     pub fn bulk_load(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Self, NotAscending<K>> {
         let mut map = Self::selected();
-        let mut last: Option<K> = None;
-        for (key, value) in pairs {
-            if let Some(before) = last.filter(|last| *last >= key) {
-                return Err(NotAscending { before, after: key });
-            }
-            last = Some(key);
-            map.tree.append(key.lane(), value);
+        let mut pairs = pairs.into_iter();
+        match map.tree.append_ascending(&mut pairs) {
+            None => Ok(map),
+            Some((before, (after, _))) => Err(NotAscending { before: K::of_lane(before), after }),
         }
-        Ok(map)
     }
 
     /// Moves a map's pairs into an empty map in their order. Where the keys do not ascend, because a caller of
     /// `insert_unique` broke its promise, the new map has the same duplicates.
-    pub(crate) fn refill(&mut self, pairs: impl Iterator<Item = (K, V)>) {
-        let mut last: Option<K> = None;
-        for (key, value) in pairs {
-            if last.is_none_or(|last| last < key) {
-                last = Some(key);
-                self.tree.append(key.lane(), value);
-            } else {
-                self.insert_unique(key, value);
-            }
+    pub(crate) fn refill(&mut self, mut pairs: impl Iterator<Item = (K, V)>) {
+        if let Some((_, (key, value))) = self.tree.append_ascending(&mut pairs) {
+            self.insert_unique(key, value);
+            pairs.for_each(|(key, value)| self.insert_unique(key, value));
         }
     }
 }
 
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
-    /// Appends a pair whose key is greater than all others.
+    /// Appends pairs to a tree without pairs while their keys ascend. Returns the first pair whose key does not, and
+    /// the key before it.
     #[inline]
-    pub(crate) fn append(&mut self, key: K::Lane, value: V) {
-        if self.is_bare() {
-            self.plant();
+    fn append_ascending(&mut self, pairs: &mut impl Iterator<Item = (K, V)>) -> Option<(K::Lane, (K, V))> {
+        let (key, value) = pairs.next()?;
+        let (mut last, mut leaf) = (key.lane(), self.plant());
+        self.append(leaf, last, value);
+        let mut room = S::Leaf::<K, V>::SLOTS - 1;
+        for (key, value) in pairs {
+            let lane = key.lane();
+            if lane <= last {
+                return Some((last, (key, value)));
+            }
+            if room == 0 {
+                self.append_leaf(last);
+                (leaf, room) = (self.tail, S::Leaf::<K, V>::SLOTS);
+            }
+            self.append(leaf, lane, value);
+            (last, room) = (lane, room - 1);
         }
-        // Any kernels are correct here: unordered leaves use none, and sorted leaves find the end at once.
-        self.insert_fresh(Portable, self.tail, key, value);
+        None
+    }
+
+    #[inline(always)]
+    fn append(&mut self, leaf: u32, key: K::Lane, value: V) {
+        self.leaves.append(leaf, key, value);
+        self.len += 1;
     }
 }

@@ -18,8 +18,12 @@
 #[allow(unsafe_code, reason = "it maps memory and hands out places in it")]
 mod area;
 mod bulk;
+mod copy;
 mod entry;
-#[allow(unsafe_code, reason = "it lends several values mutably at a time")]
+#[allow(
+    unsafe_code,
+    reason = "it lends several values mutably at a time, and reads the slots that it sorted unchecked"
+)]
 mod iter;
 mod key;
 #[allow(unsafe_code, reason = "it manages pairs in memory that has no other owner")]

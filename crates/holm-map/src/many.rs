@@ -35,14 +35,16 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
     pub fn insert_many(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> usize {
         let before = self.len();
         let mut pairs = pairs.into_iter();
-        let mut group = Vec::with_capacity(GROUP);
+        let mut waiting = Waiting { tree: &mut self.tree, group: Vec::with_capacity(GROUP) };
         loop {
-            group.extend(pairs.by_ref().take(GROUP));
-            if group.is_empty() {
-                return self.len() - before;
+            waiting.group.extend(pairs.by_ref().take(GROUP));
+            if waiting.group.is_empty() {
+                break;
             }
-            with_vectors!(self.tree.vectors, x => self.tree.insert_many(x, &mut group));
+            waiting.insert();
         }
+        drop(waiting);
+        self.len() - before
     }
 
     /// Removes many keys and drops their values. Returns how many keys were present.
@@ -56,6 +58,27 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         let before = self.len();
         with_vectors!(self.tree.vectors, x => self.tree.remove_many(x, keys, &mut each));
         before - self.len()
+    }
+}
+
+/// The pairs that an iterator has given and that wait for their group. If the iterator panics, they are inserted: what
+/// it gave before is in the map, as if each pair had been inserted at once.
+struct Waiting<'a, K: Key, V, S: Selection> {
+    tree: &'a mut Tree<K, V, S>,
+    group: Vec<(K, V)>,
+}
+
+impl<K: Key, V, S: Selection> Waiting<'_, K, V, S> {
+    fn insert(&mut self) {
+        with_vectors!(self.tree.vectors, x => self.tree.insert_many(x, &mut self.group));
+    }
+}
+
+impl<K: Key, V, S: Selection> Drop for Waiting<'_, K, V, S> {
+    fn drop(&mut self) {
+        if !self.group.is_empty() {
+            self.insert();
+        }
     }
 }
 

@@ -311,9 +311,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         Some(self.remove_at(leaf, slot, key))
     }
 
-    /// Returns the slot of `lane` in `leaf`, for callers that are not performance-critical.
-    #[inline(never)]
-    pub(crate) fn look(&self, leaf: u32, lane: K::Lane) -> Option<usize> {
-        with_vectors!(self.vectors, x => self.leaves.find(x, leaf, lane))
+    /// Returns the slot of `lane` in `leaf`, which was `slot` before other pairs were removed from the leaf.
+    pub(crate) fn look_again(&self, leaf: u32, lane: K::Lane, slot: usize) -> Option<usize> {
+        with_vectors!(self.vectors, x => self.leaves.find_again(x, leaf, lane, slot))
     }
 }

@@ -64,6 +64,7 @@ fn in_two_halves<L: Lane, const MANY: usize>(
 }
 
 /// The nodes of a level, and how full they are.
+#[derive(Clone)]
 pub struct Occupancy {
     /// Separators in each node: one less than its children.
     used: Area<u32>,
@@ -81,7 +82,7 @@ impl Occupancy {
 }
 
 /// The nodes of a level. A memory layout implements the methods without a default; the others build on them.
-pub trait Nodes<K: Key>: Sized {
+pub trait Nodes<K: Key>: Clone {
     /// Children that a node has room for.
     const CHILDREN: usize;
 

@@ -15,14 +15,6 @@ impl<K: Key, V, S: Selection> Default for Map<K, V, S> {
     }
 }
 
-impl<K: Key, V: Clone, S: Selection> Clone for Map<K, V, S> {
-    fn clone(&self) -> Self {
-        let mut map = Self::with_vectors(self.vectors());
-        map.refill(self.iter().map(|(key, value)| (key, value.clone())));
-        map
-    }
-}
-
 impl<K: Key + fmt::Debug, V: fmt::Debug, S: Selection> fmt::Debug for Map<K, V, S> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_map().entries(self).finish()

@@ -6,10 +6,10 @@
 //! insertion that needs neither keeps no path.
 
 use crate::key::Key;
-use crate::leaf::Leaf;
+use crate::leaf::{Leaf, Slots};
 use crate::level::Selection;
 use crate::nodes::{Nodes, NodesOf};
-use holm_search::{LaneKernels, Vectors, prefetch, with_vectors};
+use holm_search::{Lane, LaneKernels, Vectors, prefetch, with_vectors};
 
 /// The most levels of inner nodes of a tree. Each split of the root takes at least twice as many insertions as the one
 /// before, so a 64-bit count of insertions overflows before this limit is reached.
@@ -83,6 +83,19 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
             head: NOWHERE,
             tail: NOWHERE,
             vectors,
+        }
+    }
+
+    /// Returns a tree of the same shape, whose leaves are empty.
+    pub(crate) fn empty_copy(&self) -> Self {
+        Self {
+            leaves: self.leaves.empty_copy(),
+            first: self.first.clone(),
+            second: self.second.clone(),
+            above: self.above.clone(),
+            links: self.links.clone(),
+            len: 0,
+            ..*self
         }
     }
 
@@ -254,10 +267,18 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         with_vectors!(self.vectors, x => self.seek(x, key))
     }
 
-    /// Writes the keys and slots of a leaf in order. Compiled once.
+    /// Writes the slots of a leaf in the order of their keys. Compiled once.
     #[inline(never)]
-    pub(crate) fn order(&self, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
+    pub(crate) fn sort(&self, leaf: u32, out: &mut <S::Leaf<K, V> as Leaf<K, V>>::Slots) {
         with_vectors!(self.vectors, x => self.leaves.sorted(x, leaf, out));
+    }
+
+    /// Writes the keys and slots of a leaf in order.
+    pub(crate) fn order(&self, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
+        let mut slots = <S::Leaf<K, V> as Leaf<K, V>>::Slots::default();
+        self.sort(leaf, &mut slots);
+        out.clear();
+        out.extend((0..slots.len()).map(|at| (self.leaves.key(leaf, slots.slot(at)), slots.slot(at) as u32)));
     }
 
     fn path(&mut self, key: K::Lane) -> Path {
@@ -311,6 +332,16 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         let separator = with_vectors!(self.vectors, x => self.leaves.share(x, path.leaf, neighbour, to_right))?;
         self.first.set_separator(parent, if to_right { entry } else { entry - 1 }, separator);
         Some(if (key > separator) == to_right { neighbour } else { path.leaf })
+    }
+
+    /// Appends a leaf behind the last one, whose greatest key is `greatest`. All further keys are greater.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn append_leaf(&mut self, greatest: K::Lane) {
+        let path = self.path(K::Lane::GREATEST);
+        let fresh = self.leaves.fresh();
+        self.link(self.tail, fresh);
+        self.climb(&path, greatest, fresh, true);
     }
 
     /// Inserts `fresh` behind `leaf` in the order of leaves.

@@ -16,6 +16,16 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         unsafe { self.leaves.value_at(leaf, slot).as_ref() }
     }
 
+    /// As [`Tree::value`], of a slot that is known to be occupied.
+    ///
+    /// # Safety
+    /// The slot is occupied.
+    #[inline(always)]
+    pub(crate) unsafe fn value_found(&self, (leaf, slot): (u32, usize)) -> &V {
+        // SAFETY: by this function's contract there is a value, and no writer changes it while the tree is borrowed.
+        unsafe { self.leaves.value_found(leaf, slot).as_ref() }
+    }
+
     /// Returns the value of `key`. There is one function per level of vectors, so that the registers of one level do
     /// not burden the others. The usual height has a function of its own: the number of searches that a CPU overlaps
     /// depends on how many of their instructions fit into its reorder window.
@@ -73,14 +83,19 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         unsafe { self.leaves.value_at(leaf, slot).as_mut() }
     }
 
-    /// Drops the remaining values, leaf by leaf. A value leaves its leaf before it is dropped, so after a panic the
-    /// drop continues with the next value.
+    /// Drops the remaining values in the order of their keys. A value leaves its leaf before it is dropped, so after a
+    /// panic the drop continues with the next value.
     fn drop_values(&mut self) {
+        let mut order = Vec::new();
         while self.head != NOWHERE {
-            while let Some(slot) = self.leaves.any(self.head) {
-                drop(self.leaves.remove(self.head, slot));
+            let leaf = self.head;
+            self.order(leaf, &mut order);
+            for (lane, slot) in order.drain(..) {
+                if let Some(slot) = self.look_again(leaf, lane, slot as usize) {
+                    drop(self.leaves.remove(leaf, slot));
+                }
             }
-            self.head = self.after(self.head);
+            self.head = self.after(leaf);
         }
     }
 }

@@ -8,12 +8,14 @@ mod keys;
 mod measure;
 mod peer;
 mod peers;
+mod whole;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 use keys::Spread;
-use measure::{Figures, OPERATIONS, Plan};
+use measure::{OPERATIONS, Plan};
 use std::process::Command;
+use whole::Parts;
 
 /// Measures ordered maps in memory in turns. Times are CPU times of the thread, in nanoseconds per operation.
 #[derive(Parser)]
@@ -40,6 +42,9 @@ struct Arguments {
     /// Pages of all maps
     #[arg(long, value_enum, default_value = "large")]
     pages: Pages,
+    /// Measures bulk loading, cloning, iteration and scans of 20 instead of single operations and batches
+    #[arg(long)]
+    whole: bool,
     /// Measures one map, in this process
     #[arg(long, hide = true)]
     child: Option<String>,
@@ -79,9 +84,11 @@ fn obey(peer: &str, arguments: &Arguments) -> Result<()> {
         rustix::thread::disable_transparent_huge_pages(true).context("small pages alone")?;
     }
     let (loaded, timed, spread) = (arguments.loaded, arguments.timed, arguments.spread);
-    let figures = match arguments.keys {
-        Keys::U64 => peer::run_whole(peer, &Plan::new(loaded, timed, spread)?)?,
-        Keys::F32 => peer::run_real(peer, &Plan::new(loaded, timed, spread)?)?,
+    let figures = match (arguments.keys, arguments.whole) {
+        (Keys::U64, false) => peer::run_whole(peer, &Plan::new(loaded, timed, spread)?)?.to_vec(),
+        (Keys::F32, false) => peer::run_real(peer, &Plan::new(loaded, timed, spread)?)?.to_vec(),
+        (Keys::U64, true) => peer::run_whole_parts(peer, &Parts::new(loaded, spread)?)?,
+        (Keys::F32, true) => peer::run_real_parts(peer, &Parts::new(loaded, spread)?)?,
     };
     let words: Vec<String> = figures.iter().map(f64::to_string).collect();
     println!("{}", words.join(" "));
@@ -109,12 +116,13 @@ fn compare(arguments: &Arguments) -> Result<()> {
             rounds.push(measure(peer, arguments)?);
         }
     }
-    print!("{}", table(peers, &rounds));
+    let operations: &[&str] = if arguments.whole { &whole::OPERATIONS } else { &OPERATIONS };
+    print!("{}", table(operations, peers, &rounds));
     Ok(())
 }
 
 /// Measures one map in a process of its own, with the parent's arguments.
-fn measure(peer: &str, arguments: &Arguments) -> Result<Figures> {
+fn measure(peer: &str, arguments: &Arguments) -> Result<Vec<f64>> {
     let mut child = Command::new(std::env::current_exe()?);
     child.args(std::env::args().skip(1)).args(["--child", peer]);
     if arguments.pages == Pages::Large {
@@ -122,17 +130,20 @@ fn measure(peer: &str, arguments: &Arguments) -> Result<Figures> {
     }
     let output = child.stderr(std::process::Stdio::inherit()).output()?;
     ensure!(output.status.success(), "{peer} failed: {}", output.status);
-    let figures: Vec<f64> =
-        String::from_utf8(output.stdout)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    figures.try_into().map_err(|_| anyhow::anyhow!("{peer} printed something other than its figures"))
+    let figures = String::from_utf8(output.stdout)?.split_whitespace().map(str::parse).collect::<Result<Vec<f64>, _>>();
+    let expected = if arguments.whole { whole::OPERATIONS.len() } else { OPERATIONS.len() };
+    figures
+        .ok()
+        .filter(|figures| figures.len() == expected)
+        .with_context(|| format!("{peer} printed something other than its figures"))
 }
 
 /// Returns a row for each operation: each map's median, minimum and maximum, and the ratio of its median to the first
 /// map's.
-fn table(peers: &[String], rounds: &[Vec<Figures>]) -> String {
+fn table(operations: &[&str], peers: &[String], rounds: &[Vec<Vec<f64>>]) -> String {
     let mut text = format!("{:<14}", "ns");
     peers.iter().for_each(|peer| text += &format!(" {:>32}", format!("{peer} (rounds), times")));
-    for (at, operation) in OPERATIONS.iter().enumerate() {
+    for (at, operation) in operations.iter().enumerate() {
         text += &format!("\n{operation:<14}");
         let first = middle(&rounds[0], at).1;
         for rounds in rounds {
@@ -145,7 +156,7 @@ fn table(peers: &[String], rounds: &[Vec<Figures>]) -> String {
 }
 
 /// Returns minimum, median and maximum.
-fn middle(rounds: &[Figures], at: usize) -> (f64, f64, f64) {
+fn middle(rounds: &[Vec<f64>], at: usize) -> (f64, f64, f64) {
     let mut figures: Vec<f64> = rounds.iter().map(|round| round[at]).collect();
     figures.sort_by(f64::total_cmp);
     (figures[0], figures[figures.len() / 2], figures[figures.len() - 1])
@@ -167,13 +178,17 @@ mod tests {
             assert!(peer::run_real(peer, &real).unwrap().iter().all(|figure| *figure >= 0.0), "{peer}");
         }
         assert!(peer::run_real("nobody", &real).is_err());
+        let parts = Parts::new(3000, Spread::Clustered).unwrap();
+        for peer in peer::USUAL.iter().chain(&["paper"]) {
+            assert_eq!(peer::run_whole_parts(peer, &parts).unwrap().len(), whole::OPERATIONS.len(), "{peer}");
+        }
     }
 
     #[test]
     fn the_table_has_medians() {
-        let rounds = [3.0, 1.0, 2.0].map(|figure| [figure; OPERATIONS.len()]).to_vec();
-        let twice = rounds.iter().map(|round| round.map(|figure| 2.0 * figure)).collect();
-        let text = table(&["a".to_owned(), "b".to_owned()], &[rounds, twice]);
+        let rounds = [3.0, 1.0, 2.0].map(|figure| vec![figure; OPERATIONS.len()]).to_vec();
+        let twice = rounds.iter().map(|round| round.iter().map(|figure| 2.0 * figure).collect()).collect();
+        let text = table(&OPERATIONS, &["a".to_owned(), "b".to_owned()], &[rounds, twice]);
         assert!(text.contains("2.0 (1 to 3), 1.00") && text.contains("4.0 (2 to 6), 2.00"), "{text}");
     }
 }

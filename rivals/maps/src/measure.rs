@@ -33,7 +33,7 @@ pub(crate) struct Plan<K, const N: usize> {
 }
 
 /// Returns the CPU time of this thread.
-fn clock() -> Duration {
+pub(crate) fn clock() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }

@@ -3,6 +3,7 @@
 
 use crate::keys::{Ordered, TestKey};
 use crate::measure::{Figures, Plan};
+use crate::whole::Parts;
 use anyhow::{Result, bail};
 use holm_map::{Fast, Map, Paper, Real};
 use std::collections::BTreeMap;
@@ -41,6 +42,17 @@ pub(crate) trait Peer<K: Copy, const N: usize>: Sized {
     fn remove_many(&mut self, keys: &[K]) -> usize {
         keys.iter().filter(|key| self.remove(**key)).count()
     }
+}
+
+/// A map that is read and made as a whole.
+pub(crate) trait Wholly<K: Copy, const N: usize>: Peer<K, N> {
+    /// Makes a map of pairs whose keys ascend.
+    fn of_sorted(pairs: &[(K, Value<N>)]) -> Self;
+    fn copy(&self) -> Self;
+    /// Returns the sum of the numbers of all values, in key order.
+    fn sum(&self) -> u64;
+    /// As `sum`, from the greatest key down.
+    fn sum_back(&self) -> u64;
 }
 
 /// The peers that a run compares by default, in order.
@@ -82,5 +94,32 @@ fn run_any<K: TestKey, const N: usize>(name: &str, plan: &Plan<K, N>) -> Result<
             "no peer {name} for these keys: there are fast, fast-reserved, paper, std and blart; for u64 also congee \
              and masstree; and absl by its feature"
         ),
+    }
+}
+
+/// Measures what the peer of this name does with whole maps, with keys `u64` and values of 8 bytes.
+pub(crate) fn run_whole_parts(name: &str, parts: &Parts<u64, 8>) -> Result<Vec<f64>> {
+    match name {
+        #[cfg(feature = "absl")]
+        "absl" => parts.run::<crate::peers::absl::AbslWhole>(),
+        _ => run_any_parts(name, parts),
+    }
+}
+
+/// As [`run_whole_parts`], with keys `f32` and values of 28 bytes.
+pub(crate) fn run_real_parts(name: &str, parts: &Parts<Real<f32>, 28>) -> Result<Vec<f64>> {
+    match name {
+        #[cfg(feature = "absl")]
+        "absl" => parts.run::<crate::peers::absl::AbslReal>(),
+        _ => run_any_parts(name, parts),
+    }
+}
+
+fn run_any_parts<K: TestKey, const N: usize>(name: &str, parts: &Parts<K, N>) -> Result<Vec<f64>> {
+    match name {
+        "fast" => parts.run::<Map<K, Value<N>, Fast>>(),
+        "paper" => parts.run::<Map<K, Value<N>, Paper>>(),
+        "std" => parts.run::<BTreeMap<K, Value<N>>>(),
+        _ => bail!("no peer {name} for whole maps: there are fast, paper and std, and absl by its feature"),
     }
 }

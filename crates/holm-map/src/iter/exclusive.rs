@@ -1,7 +1,7 @@
 //! Iterators with mutable values. This is one of the files where `unsafe` is allowed.
 
-use super::shared::exact;
-use super::{Range, Walk};
+use super::shared::{ends_in_order, exact};
+use super::{Range, Reading};
 use crate::key::Key;
 use crate::level::Selection;
 use crate::map::Map;
@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 pub struct RangeMut<'a, K: Key, V, S: Selection = Fast> {
     /// A shared reference, because the iteration reads only keys. This iterator alone accesses the values.
     tree: &'a Tree<K, V, S>,
-    walk: Walk<K::Lane>,
+    walk: Reading<K, V, S>,
     values: PhantomData<&'a mut V>,
 }
 
@@ -29,7 +29,7 @@ pub struct IterMut<'a, K: Key, V, S: Selection = Fast> {
 pub struct ValuesMut<'a, K: Key, V, S: Selection = Fast>(pub(crate) IterMut<'a, K, V, S>);
 
 impl<'a, K: Key, V, S: Selection> RangeMut<'a, K, V, S> {
-    pub(crate) fn new(tree: &'a mut Tree<K, V, S>, walk: Walk<K::Lane>) -> Self {
+    pub(crate) fn new(tree: &'a mut Tree<K, V, S>, walk: Reading<K, V, S>) -> Self {
         Self { tree, walk, values: PhantomData }
     }
 }
@@ -39,17 +39,26 @@ impl<'a, K: Key, V, S: Selection> Iterator for RangeMut<'a, K, V, S> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let (lane, place) = self.walk.next(self.tree)?;
+        // SAFETY: the walk reads this tree alone, which is borrowed while the walk exists; only values change.
+        let (lane, place) = unsafe { self.walk.next(self.tree) }?;
         // SAFETY: the tree is borrowed exclusively for `'a`, and a walk reaches each place once, from one end or the
         // other.
         Some((K::of_lane(lane), unsafe { self.tree.value_once(place) }))
     }
+
+    /// In O(log n), without the pairs before it.
+    fn last(mut self) -> Option<Self::Item> {
+        self.next_back()
+    }
+
+    ends_in_order!(by_key);
 }
 
 impl<K: Key, V, S: Selection> DoubleEndedIterator for RangeMut<'_, K, V, S> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        let (lane, place) = self.walk.next_back(self.tree)?;
+        // SAFETY: as above.
+        let (lane, place) = unsafe { self.walk.next_back(self.tree) }?;
         // SAFETY: as above.
         Some((K::of_lane(lane), unsafe { self.tree.value_once(place) }))
     }
@@ -82,5 +91,5 @@ impl<K: Key, V: fmt::Debug, S: Selection> fmt::Debug for ValuesMut<'_, K, V, S> 
     }
 }
 
-exact!(IterMut => (K, &'a mut V), self: self.range, pair => { self.left -= 1; pair }, self.left);
-exact!(ValuesMut => &'a mut V, self: self.0, (_, value) => value, self.0.left);
+exact!(IterMut => (K, &'a mut V), by_key, self: self.range, pair => { self.left -= 1; pair }, self.left);
+exact!(ValuesMut => &'a mut V, by_value, self: self.0, (_, value) => value, self.0.left);

@@ -61,7 +61,7 @@ impl<K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> Iterator for Extract
     fn next(&mut self) -> Option<(K, V)> {
         loop {
             let (low, high) = self.left?;
-            let Some((lane, _)) = self.order.get(self.at).copied() else {
+            let Some((lane, slot)) = self.order.get(self.at).copied() else {
                 if !self.advance(low) {
                     self.left = None;
                 }
@@ -73,7 +73,7 @@ impl<K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> Iterator for Extract
             }
             self.at += 1;
             // An earlier removal may have moved the pair.
-            let Some(slot) = self.tree.look(self.leaf, lane) else { continue };
+            let Some(slot) = self.tree.look_again(self.leaf, lane, slot as usize) else { continue };
             if (self.wanted)(&K::of_lane(lane), self.tree.value_mut((self.leaf, slot))) {
                 self.tree.len -= 1;
                 return Some((K::of_lane(lane), self.tree.leaves.remove(self.leaf, slot)));

@@ -11,4 +11,4 @@ pub use extracted::ExtractIf;
 pub use owned::IntoIter;
 pub use shared::{Iter, Keys, Range, Values};
 
-pub(crate) use walk::{Walk, ends};
+pub(crate) use walk::{Reading, Removing, Walk, ends};

@@ -1,6 +1,7 @@
-//! Iterators over shared references. They return keys by value, because keys are numbers.
+//! Iterators over shared references. They return keys by value, because keys are numbers. This is one of the files
+//! where `unsafe` is allowed.
 
-use super::Walk;
+use super::Reading;
 use crate::key::Key;
 use crate::level::Selection;
 use crate::presets::Fast;
@@ -8,10 +9,34 @@ use crate::tree::Tree;
 use std::fmt;
 use std::iter::FusedIterator;
 
+/// The least and the greatest item, in O(log n), for iterators whose items are `by_key`: no two keys are equal.
+macro_rules! ends_in_order {
+    (by_key) => {
+        /// In O(log n): items come in the order of their keys.
+        fn min(mut self) -> Option<Self::Item>
+        where
+            Self::Item: Ord,
+        {
+            self.next()
+        }
+
+        /// In O(log n): items come in the order of their keys.
+        fn max(mut self) -> Option<Self::Item>
+        where
+            Self::Item: Ord,
+        {
+            self.next_back()
+        }
+    };
+    (by_value) => {};
+}
+
+pub(super) use ends_in_order;
+
 /// An iterator over the pairs between two keys. [`crate::Map::range`] returns it.
 pub struct Range<'a, K: Key, V, S: Selection = Fast> {
     pub(crate) tree: &'a Tree<K, V, S>,
-    pub(crate) walk: Walk<K::Lane>,
+    pub(crate) walk: Reading<K, V, S>,
 }
 
 /// An iterator over all pairs. [`crate::Map::iter`] returns it.
@@ -31,16 +56,27 @@ impl<'a, K: Key, V, S: Selection> Iterator for Range<'a, K, V, S> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let (lane, place) = self.walk.next(self.tree)?;
-        Some((K::of_lane(lane), self.tree.value(place)))
+        // SAFETY: the walk reads this tree alone, which is borrowed while the walk exists.
+        let (lane, place) = unsafe { self.walk.next(self.tree) }?;
+        // SAFETY: the walk found the place just now.
+        Some((K::of_lane(lane), unsafe { self.tree.value_found(place) }))
     }
+
+    /// In O(log n), without the pairs before it.
+    fn last(mut self) -> Option<Self::Item> {
+        self.next_back()
+    }
+
+    ends_in_order!(by_key);
 }
 
 impl<K: Key, V, S: Selection> DoubleEndedIterator for Range<'_, K, V, S> {
     #[inline]
     fn next_back(&mut self) -> Option<Self::Item> {
-        let (lane, place) = self.walk.next_back(self.tree)?;
-        Some((K::of_lane(lane), self.tree.value(place)))
+        // SAFETY: as above.
+        let (lane, place) = unsafe { self.walk.next_back(self.tree) }?;
+        // SAFETY: as above.
+        Some((K::of_lane(lane), unsafe { self.tree.value_found(place) }))
     }
 }
 
@@ -92,7 +128,7 @@ cloned!(Values);
 
 /// Double-ended iterators of known length that wrap another iterator.
 macro_rules! exact {
-    ($name:ident => $item:ty, $self:ident: $inner:expr, $pair:pat => $value:expr, $len:expr) => {
+    ($name:ident => $item:ty, $ordered:ident, $self:ident: $inner:expr, $pair:pat => $value:expr, $len:expr) => {
         impl<'a, K: Key, V, S: Selection> Iterator for $name<'a, K, V, S> {
             type Item = $item;
 
@@ -105,6 +141,18 @@ macro_rules! exact {
             fn size_hint(&$self) -> (usize, Option<usize>) {
                 ($len, Some($len))
             }
+
+            /// In O(1).
+            fn count($self) -> usize {
+                $len
+            }
+
+            /// In O(log n), without the pairs before it.
+            fn last(mut $self) -> Option<$item> {
+                $self.next_back()
+            }
+
+            ends_in_order!($ordered);
         }
 
         impl<K: Key, V, S: Selection> DoubleEndedIterator for $name<'_, K, V, S> {
@@ -122,6 +170,6 @@ macro_rules! exact {
 
 pub(super) use exact;
 
-exact!(Iter => (K, &'a V), self: self.range, pair => { self.left -= 1; pair }, self.left);
-exact!(Keys => K, self: self.0, (key, _) => key, self.0.left);
-exact!(Values => &'a V, self: self.0, (_, value) => value, self.0.left);
+exact!(Iter => (K, &'a V), by_key, self: self.range, pair => { self.left -= 1; pair }, self.left);
+exact!(Keys => K, by_key, self: self.0, (key, _) => key, self.0.left);
+exact!(Values => &'a V, by_value, self: self.0, (_, value) => value, self.0.left);

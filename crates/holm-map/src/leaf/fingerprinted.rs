@@ -10,7 +10,8 @@
 //! alone, and reads the fingerprints only for the few keys that are not at home. A vacant slot holds a key whose home
 //! is elsewhere, so that no search finds it. This is one of the files where `unsafe` is allowed.
 
-use super::{Leaf, put_in_order};
+use super::Leaf;
+use super::in_order::{FewSlots, in_order};
 use crate::area::{Area, Pages};
 use crate::key::Key;
 use holm_search::{
@@ -20,7 +21,9 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
+mod copying;
 mod moving;
+mod orders;
 
 /// The parameters of a leaf of fingerprints.
 pub trait FingerprintedLevel: 'static {
@@ -63,6 +66,7 @@ struct Unit<P> {
 pub struct Fingerprinted<K: Key, V, C> {
     units: Area<Unit<Pair<K::Lane, V>>>,
     free: Vec<u32>,
+    orders: orders::Orders,
     /// Two keys whose home lines differ if a leaf has two lines. Vacant slots hold one of them.
     strangers: [K::Lane; 2],
     level: PhantomData<C>,
@@ -104,6 +108,12 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         if whole < LINE_BYTES { whole } else { C::SLOTS }
     };
 
+    /// Returns a set without leaves, whose vacant slots will hold one of two keys.
+    fn empty(strangers: [K::Lane; 2]) -> Self {
+        let (units, orders) = (Area::new(C::PAGES), orders::Orders::default());
+        Self { units, free: Vec::new(), orders, strangers, level: PhantomData }
+    }
+
     /// Units of a leaf.
     const UNITS: usize = 1 + (Self::ROOM * size_of::<Pair<K::Lane, V>>()).div_ceil(size_of::<Unit<Pair<K::Lane, V>>>());
 
@@ -143,6 +153,17 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         debug_assert!(slot < Self::ROOM);
         // SAFETY: the units behind a leaf's first one have room for its slots, aligned for pairs.
         unsafe { self.block(leaf).add(1).cast::<Pair<K::Lane, V>>().add(slot) }
+    }
+
+    /// As `pair_in`, for a leaf that is known to exist.
+    ///
+    /// # Safety
+    /// The slot is occupied.
+    #[inline(always)]
+    unsafe fn pair_found(&self, leaf: u32, slot: usize) -> NonNull<Pair<K::Lane, V>> {
+        debug_assert!(self.marks(leaf)[slot] != VACANT);
+        // SAFETY: a leaf with a pair lies inside the area, and the slot is one of its slots.
+        unsafe { self.units.at_found(leaf as usize * Self::UNITS + 1).cast::<Pair<K::Lane, V>>().add(slot) }
     }
 
     /// Returns the address of a pair's value.
@@ -279,6 +300,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     fn place(&mut self, leaf: u32, vacant: u64, pair: Pair<K::Lane, V>) -> usize {
         let hash = Hash::of(pair.lane);
         let slot = Self::room(vacant, hash);
+        self.orders.forget(leaf);
         let marks = self.marks_mut(leaf);
         assert!(slot < Self::ROOM && marks[slot] == VACANT, "a pair for a full leaf");
         marks[slot] = hash.fingerprint();
@@ -293,6 +315,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     #[inline(always)]
     fn take(&mut self, leaf: u32, slot: usize) -> Pair<K::Lane, V> {
         let at = self.occupied(leaf, slot);
+        self.orders.forget(leaf);
         let marks = self.marks_mut(leaf);
         marks[slot] = VACANT;
         marks[COUNT] -= 1;
@@ -321,6 +344,8 @@ fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
 // SAFETY: exactly the slots whose mark is not `VACANT` are occupied. Only `place` and `take` change marks, and each
 // writes or reads one pair together with its mark.
 unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V, C> {
+    type Slots = FewSlots;
+
     const SLOTS: usize = Self::ROOM;
     const SPARSE: usize = C::SPARSE * Self::ROOM / C::SLOTS;
     const SHARING: usize = {
@@ -333,11 +358,11 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         let other = other.take(256).find(|lane| Self::home(*lane) != Self::home(K::Lane::LEAST));
         assert!(other.is_some() || !Self::HOMES, "among 256 keys there are two that are not at home in the same line");
         let strangers = [K::Lane::LEAST, other.unwrap_or(K::Lane::LEAST)];
-        Self { units: Area::new(C::PAGES), free: Vec::new(), strangers, level: PhantomData }
+        Self::empty(strangers)
     }
 
     fn bytes(&self) -> usize {
-        self.units.bytes() + self.free.capacity() * size_of::<u32>()
+        self.units.bytes() + self.free.capacity() * size_of::<u32>() + self.orders.bytes()
     }
 
     fn prepare(&mut self, leaves: usize, _: usize) {
@@ -349,9 +374,8 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
             let leaf = self.units.len() / Self::UNITS;
             let number = u32::try_from(leaf).unwrap_or_else(|_| panic!("a tree has at most 2^32 leaves"));
             self.units.grow_unwritten(Self::UNITS);
-            // SAFETY: inside the area, which has just grown, and not shared yet.
-            unsafe { self.block(number).cast::<FingerprintLine>().write(FingerprintLine([0; LINE_BYTES])) };
-            (0..Self::SLOTS).for_each(|slot| self.vacate(number, slot));
+            self.orders.grow(leaf + 1);
+            self.write_empty(number);
             number
         })
     }
@@ -383,8 +407,14 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     #[inline(always)]
     unsafe fn value_found(&self, leaf: u32, slot: usize) -> NonNull<V> {
-        // SAFETY: an occupied slot is one of the leaf's slots.
-        self.value_of(unsafe { self.pair_in(leaf, slot) })
+        // SAFETY: by this function's contract.
+        self.value_of(unsafe { self.pair_found(leaf, slot) })
+    }
+
+    #[inline(always)]
+    unsafe fn key_found(&self, leaf: u32, slot: usize) -> K::Lane {
+        // SAFETY: by this function's contract, and an occupied slot is one of the leaf's slots.
+        unsafe { Self::lane_of(self.pair_found(leaf, slot)) }
     }
 
     #[inline(always)]
@@ -439,17 +469,48 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         self.carry(Portable, right, self.mask(Portable, right), left);
     }
 
-    fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
-        put_in_order(x, &self.lanes(leaf), self.mask(x, leaf), out);
+    fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut FewSlots) {
+        out.count = self.len(leaf);
+        out.slots = in_order(x, &self.lanes(leaf), self.mask(x, leaf));
+        self.orders.put(leaf, out.slots);
+    }
+
+    #[inline(always)]
+    fn known_order(&self, leaf: u32, out: &mut FewSlots) -> bool {
+        let known = self.orders.get(leaf, &mut out.slots);
+        out.count = self.len(leaf);
+        known
+    }
+
+    #[inline(always)]
+    fn find_again<X: LaneKernels>(&self, _: X, leaf: u32, key: K::Lane, slot: usize) -> Option<usize> {
+        // A removal moves no other pair of the leaf.
+        (slot < Self::ROOM && self.marks(leaf)[slot] != VACANT && self.lane(leaf, slot) == key).then_some(slot)
+    }
+
+    #[inline(always)]
+    fn append(&mut self, leaf: u32, key: K::Lane, value: V) {
+        self.push(leaf, key, value);
+    }
+
+    fn empty_copy(&self) -> Self {
+        Self::empty_like(self)
+    }
+
+    fn copy_leaf(&mut self, other: &Self, leaf: u32)
+    where
+        V: Clone,
+    {
+        self.copy_pairs(other, leaf);
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (self.units.len() / Self::UNITS, self.free.len())
     }
 
     fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)> {
         let keys = self.keys(leaf).map(|(slot, key)| (key, slot));
         if least { keys.min() } else { keys.max() }
-    }
-
-    fn any(&self, leaf: u32) -> Option<usize> {
-        self.keys(leaf).map(|(slot, _)| slot).next()
     }
 
     #[inline(always)]
@@ -523,5 +584,6 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         let (start, bytes) = (self.pair(leaf, 0).as_ptr(), Self::ROOM * size_of::<Pair<K::Lane, V>>());
         (0..bytes).step_by(LINE_BYTES).for_each(|offset| prefetch_address(start.wrapping_byte_add(offset)));
         self.ask_count(leaf);
+        self.orders.ask(leaf);
     }
 }

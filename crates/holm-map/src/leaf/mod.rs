@@ -1,14 +1,16 @@
 //! Leaves: the level that holds the pairs. Each kind of leaf has its own file; the trait is the interface to the tree.
 
 use crate::key::Key;
-use holm_search::{Lane, LaneKernels, MASK_LANES};
+use holm_search::LaneKernels;
 use std::ptr::NonNull;
 
 mod fingerprinted;
+mod in_order;
 mod paged;
 mod pair_area;
 
 pub use fingerprinted::{Fingerprinted, FingerprintedLevel};
+pub use in_order::Slots;
 pub use paged::{Order, Paged, PagedLevel, Sorted, Unsorted};
 
 /// All leaves of a tree, addressed by number. Slots are valid until the leaf changes.
@@ -18,6 +20,9 @@ pub use paged::{Order, Paged, PagedLevel, Sorted, Unsorted};
 /// occupied. The results of `find_many`, and of `value_at` for an occupied slot, point to values that stay until the
 /// leaf changes.
 pub unsafe trait Leaf<K: Key, V>: Sized {
+    /// The slots of a leaf in order.
+    type Slots: Slots;
+
     /// Pairs that a leaf has room for.
     const SLOTS: usize;
     /// A leaf with at most this number of pairs looks for a neighbour to merge with.
@@ -49,6 +54,15 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
 
     /// Returns the key in an occupied slot.
     fn key(&self, leaf: u32, slot: usize) -> K::Lane;
+
+    /// As [`Leaf::key`], of a slot that is known to be occupied.
+    ///
+    /// # Safety
+    /// The slot is occupied.
+    #[inline(always)]
+    unsafe fn key_found(&self, leaf: u32, slot: usize) -> K::Lane {
+        self.key(leaf, slot)
+    }
 
     /// Returns the address of a slot's value.
     ///
@@ -92,14 +106,43 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     /// Moves all pairs of `right`, whose keys are greater than all in `left`, to `left`, which has room.
     fn merge(&mut self, left: u32, right: u32);
 
-    /// Replaces the content of `out` by the pairs' keys and slots in ascending order.
-    fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>);
+    /// Replaces the content of `out` by the occupied slots in ascending order of their keys.
+    fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Self::Slots);
+
+    /// As [`Leaf::sorted`], if the leaf did not change since it was sorted last. Returns whether that is known.
+    #[inline(always)]
+    fn known_order(&self, leaf: u32, out: &mut Self::Slots) -> bool {
+        let _ = (leaf, out);
+        false
+    }
+
+    /// Returns the slot of `key` after other pairs of the leaf were removed. `slot` is where it was before.
+    #[inline(always)]
+    fn find_again<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane, slot: usize) -> Option<usize> {
+        let _ = slot;
+        self.find(x, leaf, key)
+    }
+
+    /// As [`Leaf::insert`], of a key that is greater than all others in `leaf`, while no other pair of the leaf was
+    /// inserted or removed by another call.
+    fn append(&mut self, leaf: u32, key: K::Lane, value: V) {
+        self.insert(holm_search::Portable, leaf, key, value);
+    }
+
+    /// Returns as many leaves as `self` has, with the same numbers, and all empty.
+    fn empty_copy(&self) -> Self;
+
+    /// Fills `leaf`, which is empty, with clones of the pairs of the same leaf of `other`. If a clone panics, the leaf
+    /// has some of them.
+    fn copy_leaf(&mut self, other: &Self, leaf: u32)
+    where
+        V: Clone;
+
+    /// Returns the number of leaves, and how many of those are free.
+    fn counts(&self) -> (usize, usize);
 
     /// Returns the least or the greatest key, and its slot.
     fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)>;
-
-    /// Returns an occupied slot, if there is one.
-    fn any(&self, leaf: u32) -> Option<usize>;
 
     /// Prefetches what a search for `key` most likely ends with, before anything of the leaf has been read.
     fn ask_early(&self, leaf: u32, key: K::Lane);
@@ -123,22 +166,4 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
 
     /// Prefetches all pairs of `leaf`, for reading in order.
     fn ask_all(&self, leaf: u32);
-}
-
-/// Replaces the content of `out` by keys and slots in order: `lanes` holds the leaf's lanes by slot, and `which`
-/// selects among them.
-#[inline(always)]
-fn put_in_order<X: LaneKernels, L: Lane>(x: X, lanes: &[L; MASK_LANES], which: u64, out: &mut Vec<(L, u32)>) {
-    let count = which.count_ones() as usize;
-    if which & which.wrapping_add(1) == 0 && lanes[..count].is_sorted() {
-        out.clear();
-        return out.extend(lanes[..count].iter().copied().zip(0..));
-    }
-    let (order, certain) = x.order(lanes, which);
-    let order = order[..count].iter();
-    out.clear();
-    out.extend(order.map(|place| (lanes[usize::from(*place) % MASK_LANES], u32::from(*place))));
-    if !certain {
-        out.sort_unstable();
-    }
 }

@@ -4,8 +4,9 @@
 //! the median of its last three keys. A sorted leaf is searched as an inner node is, and insertions shift it. This is
 //! one of the files where `unsafe` is allowed.
 
+use super::Leaf;
+use super::in_order::in_order;
 use super::pair_area::PairArea;
-use super::{Leaf, put_in_order};
 use crate::area::{Area, Pages};
 use crate::key::Key;
 use crate::search::{Node, Search};
@@ -179,6 +180,8 @@ impl<K: Key, V, C: PagedLevel> Paged<K, V, C> {
 // SAFETY: a slot has an identifier other than `NONE` exactly if it is occupied, and each identifier is in one slot.
 // `insert` links a fresh one, `remove` unlinks it before it takes the pair, and `split` and `merge` unlink and link.
 unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
+    type Slots = Vec<u32>;
+
     const SLOTS: usize = {
         assert!(Self::ROOM >= 4, "a leaf has four slots or more");
         Self::ROOM
@@ -291,9 +294,10 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         let (used, room) = (self.len(leaf), Self::ROOM - self.len(neighbour));
         let mut order = Vec::with_capacity(used);
         self.sorted(x, leaf, &mut order);
+        let key_at = |at: usize| self.key(leaf, order[at] as usize);
         // If a caller of `insert_unique` broke its promise, two keys may be equal, and no separator fits between them.
         let kept = if to_right { used - room / 2 } else { room / 2 };
-        let (left, right) = (order[kept - 1].0, order[kept].0);
+        let (left, right) = (key_at(kept - 1), key_at(kept));
         if left == right {
             return None;
         }
@@ -317,29 +321,58 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         }
     }
 
-    fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
+    fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<u32>) {
         let keys = &self.node(leaf).keys[..self.len(leaf)];
+        out.clear();
         if !C::Order::SORTED && keys.len() <= MASK_LANES {
             let mut lanes = [K::Lane::GREATEST; MASK_LANES];
             lanes[..keys.len()].copy_from_slice(keys);
             // With no keys, the shift would be by all bits.
             let which = u64::MAX.checked_shr((MASK_LANES - keys.len()) as u32).unwrap_or(0);
-            return put_in_order(x, &lanes, which, out);
+            return out.extend(in_order(x, &lanes, which)[..keys.len()].iter().map(|slot| u32::from(*slot)));
         }
-        out.clear();
-        out.extend(keys.iter().copied().zip(0..));
+        out.extend(0..keys.len() as u32);
         if !C::Order::SORTED {
-            out.sort_unstable();
+            out.sort_unstable_by_key(|slot| keys[*slot as usize]);
         }
+    }
+
+    #[inline(always)]
+    fn append(&mut self, leaf: u32, key: K::Lane, value: V) {
+        let slot = self.len(leaf);
+        assert!(slot < Self::ROOM, "a pair for a full leaf");
+        let identifier = self.pairs.insert(key, value);
+        self.link(leaf, slot, key, identifier);
+    }
+
+    fn empty_copy(&self) -> Self {
+        let (mut leaves, count) = (Self::new(), self.used.len());
+        leaves.used.grow(count, 0);
+        leaves.keys.grow(count * Self::ROOM, K::Lane::GREATEST);
+        leaves.identifiers.grow(count * Self::ROOM, NONE);
+        leaves.free.clone_from(&self.free);
+        leaves
+    }
+
+    fn copy_leaf(&mut self, other: &Self, leaf: u32)
+    where
+        V: Clone,
+    {
+        for slot in 0..other.len(leaf) {
+            let key = other.key(leaf, slot);
+            // SAFETY: an occupied slot has a value, and no writer changes it while `other` is borrowed.
+            let value = unsafe { other.value_at(leaf, slot).as_ref() }.clone();
+            self.append(leaf, key, value);
+        }
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        (self.used.len(), self.free.len())
     }
 
     fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)> {
         let keys = self.node(leaf).keys[..self.len(leaf)].iter().copied().zip(0..);
         if least { keys.min() } else { keys.max() }
-    }
-
-    fn any(&self, leaf: u32) -> Option<usize> {
-        self.len(leaf).checked_sub(1)
     }
 
     #[inline(always)]

@@ -40,6 +40,13 @@ impl<K: Key, C: Level, Q: Search> Apart<K, C, Q> {
     }
 }
 
+impl<K: Key, C, Q> Clone for Apart<K, C, Q> {
+    fn clone(&self) -> Self {
+        let (separators, identifiers) = (self.separators.clone(), self.identifiers.clone());
+        Self { separators, identifiers, occupancy: self.occupancy.clone(), level: PhantomData }
+    }
+}
+
 impl<K: Key, C: Level, Q: Search> Nodes<K> for Apart<K, C, Q> {
     const CHILDREN: usize = children::<K::Lane, C>();
 

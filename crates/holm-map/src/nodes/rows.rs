@@ -163,6 +163,12 @@ impl<K: Key, C: Level> Rows<K, C> {
     }
 }
 
+impl<K: Key, C> Clone for Rows<K, C> {
+    fn clone(&self) -> Self {
+        Self { lanes: self.lanes.clone(), occupancy: self.occupancy.clone(), level: PhantomData }
+    }
+}
+
 impl<K: Key, C: Level> Nodes<K> for Rows<K, C> {
     const CHILDREN: usize = children::<K::Lane, C>();
 

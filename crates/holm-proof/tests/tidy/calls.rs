@@ -6,7 +6,7 @@ use crate::source::{Offence, Source};
 /// The places where `unsafe` is allowed: folders end in a slash. The architecture document explains each.
 const UNSAFE_ROOMS: &[&str] = &[
     "crates/holm-map/src/area.rs",
-    "crates/holm-map/src/iter/exclusive.rs",
+    "crates/holm-map/src/iter/",
     "crates/holm-map/src/leaf/",
     "crates/holm-map/src/nodes/rows.rs",
     "crates/holm-map/src/values.rs",

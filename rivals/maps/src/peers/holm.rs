@@ -1,6 +1,6 @@
 //! Holm's map, with and without memory allocated in advance.
 
-use crate::peer::{Peer, Value, number};
+use crate::peer::{Peer, Value, Wholly, number};
 use holm_map::{Key, Map, Selection};
 
 impl<K: Key, S: Selection, const N: usize> Peer<K, N> for Map<K, Value<N>, S> {
@@ -75,5 +75,27 @@ impl<K: Key, S: Selection, const N: usize> Peer<K, N> for Reserved<K, Value<N>, 
 
     fn remove_many(&mut self, keys: &[K]) -> usize {
         self.0.remove_many(keys)
+    }
+}
+
+impl<K: Key, S: Selection, const N: usize> Wholly<K, N> for Map<K, Value<N>, S> {
+    fn of_sorted(pairs: &[(K, Value<N>)]) -> Self {
+        Self::bulk_load(pairs.iter().copied()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn copy(&self) -> Self {
+        self.clone()
+    }
+
+    fn sum(&self) -> u64 {
+        let mut sum = 0_u64;
+        for value in self.values() {
+            sum = sum.wrapping_add(number(value));
+        }
+        sum
+    }
+
+    fn sum_back(&self) -> u64 {
+        self.values().rev().fold(0, |sum, value| sum.wrapping_add(number(value)))
     }
 }

@@ -29,6 +29,8 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         let count = slots.count_ones();
         assert!(from != to && slots & !occupied == 0, "slots of leaf {from} are vacant");
         assert!(count <= vacant.count_ones(), "a pair for a full leaf");
+        self.orders.forget(from);
+        self.orders.forget(to);
         for slot in ones(slots) {
             self.relocate((from, slot), to, &mut vacant, Hash::of(self.lane(from, slot)));
         }
