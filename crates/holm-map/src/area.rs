@@ -27,6 +27,7 @@ pub enum Pages {
 pub trait Plain: Copy {}
 impl Plain for i32 {}
 impl Plain for i64 {}
+impl Plain for i128 {}
 impl Plain for u32 {}
 
 /// An array that grows at its end.

@@ -13,7 +13,7 @@ pub trait Level: 'static {
     type Search: Layout;
     /// Bytes of keys in a node: whole cache lines. A node has as many children as keys fit in.
     const BYTES: usize;
-    /// Bytes of keys in a node if a key has eight bytes.
+    /// Bytes of keys in a node if a key has eight bytes; twice as many if it has sixteen.
     const WIDE_BYTES: usize = Self::BYTES;
     /// The pages of the level's areas.
     const PAGES: Pages = Pages::Large;

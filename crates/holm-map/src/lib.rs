@@ -6,9 +6,9 @@
 //! kind of a node. Two selections are recommended, [`Fast`] and [`Paper`]. `docs/map.md` says when to use which, and
 //! how to write another.
 //!
-//! Keys are numbers ([`Key`]); values have any type. In addition to the usual methods of an ordered map there are
-//! batches: [`Map::get_many`], [`Map::insert_many`] and [`Map::remove_many`]. A batch overlaps the cache misses of many
-//! searches, where a single operation waits for each miss.
+//! Keys are numbers or tuples of them, of sixteen bytes at most ([`Key`]); values have any type. In addition to the
+//! usual methods of an ordered map there are batches: [`Map::get_many`], [`Map::insert_many`] and [`Map::remove_many`].
+//! A batch overlaps the cache misses of many searches, where a single operation waits for each miss.
 //!
 //! The map does not support concurrent writers. It is `Send` and `Sync` if its values are, and a writer excludes
 //! readers.

@@ -36,7 +36,11 @@ pub(crate) type NodesOf<K, C> = <<C as Level>::Search as Layout>::Nodes<K, C>;
 /// Children that a level's node has room for. One separator's place stays unused, so the last separator is the greatest
 /// lane.
 const fn children<L: Lane, C: Level>() -> usize {
-    let bytes = if size_of::<L>() == 8 { C::WIDE_BYTES } else { C::BYTES };
+    let bytes = match size_of::<L>() {
+        16 => 2 * C::WIDE_BYTES,
+        8 => C::WIDE_BYTES,
+        _ => C::BYTES,
+    };
     assert!(bytes.is_multiple_of(LINE_BYTES), "nodes are whole lines");
     assert!(bytes / size_of::<L>() >= 4, "a node that splits leaves two children on each side");
     bytes / size_of::<L>()

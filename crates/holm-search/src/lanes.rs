@@ -1,7 +1,7 @@
 //! Kernels over plain signed numbers: the search of nodes that have no concurrent writer.
 //!
-//! A lane is a number of four or eight bytes. Lanes are signed, because every level of vector instructions can compare
-//! signed numbers. Other keys are mapped to lanes in the same order by the caller. A node is whole lines of lanes,
+//! A lane is a number of four, eight or sixteen bytes. Lanes are signed, because every level of vector instructions can
+//! compare signed numbers of the first two sizes; lanes of sixteen bytes are compared one by one. Other keys are mapped to lanes in the same order by the caller. A node is whole lines of lanes,
 //! padded with the greatest lane. That lane is below no key, so a count needs no length.
 //!
 //! Unlike the kernels of [`crate::Search`], these do not dispatch on each call. An operation matches on [`Vectors`]
@@ -21,6 +21,7 @@ mod sealed {
     pub trait Sealed {}
     impl Sealed for i32 {}
     impl Sealed for i64 {}
+    impl Sealed for i128 {}
 }
 
 /// A number that the kernels compare.
@@ -31,52 +32,51 @@ pub trait Lane: sealed::Sealed + Copy + Ord + Debug + Send + Sync + 'static {
     const GREATEST: Self;
     /// The smallest lane.
     const LEAST: Self;
-    /// Returns the lane as a number.
+    /// Returns a number that is the lane itself if that fits, and otherwise depends on all of its bits. Different lanes
+    /// of at most eight bytes have different numbers.
     fn number(self) -> i64;
     /// Returns the lane after this one; `None` for the greatest.
     fn next(self) -> Option<Self>;
     /// Returns the lane before this one; `None` for the smallest.
     fn previous(self) -> Option<Self>;
+    /// Returns the lane at the same place from the other end: the order of reversed lanes is reversed.
+    fn reversed(self) -> Self;
 }
 
-impl Lane for i32 {
-    const GREATEST: Self = Self::MAX;
-    const LEAST: Self = Self::MIN;
+macro_rules! lanes {
+    ($($lane:ty: $self:ident => $number:expr;)*) => { $(
+        impl Lane for $lane {
+            const GREATEST: Self = Self::MAX;
+            const LEAST: Self = Self::MIN;
 
-    #[inline(always)]
-    fn number(self) -> i64 {
-        i64::from(self)
-    }
+            #[inline(always)]
+            fn number($self) -> i64 {
+                $number
+            }
 
-    #[inline(always)]
-    fn next(self) -> Option<Self> {
-        self.checked_add(1)
-    }
+            #[inline(always)]
+            fn next(self) -> Option<Self> {
+                self.checked_add(1)
+            }
 
-    #[inline(always)]
-    fn previous(self) -> Option<Self> {
-        self.checked_sub(1)
-    }
+            #[inline(always)]
+            fn previous(self) -> Option<Self> {
+                self.checked_sub(1)
+            }
+
+            #[inline(always)]
+            fn reversed(self) -> Self {
+                !self
+            }
+        }
+    )* };
 }
 
-impl Lane for i64 {
-    const GREATEST: Self = Self::MAX;
-    const LEAST: Self = Self::MIN;
-
-    #[inline(always)]
-    fn number(self) -> i64 {
-        self
-    }
-
-    #[inline(always)]
-    fn next(self) -> Option<Self> {
-        self.checked_add(1)
-    }
-
-    #[inline(always)]
-    fn previous(self) -> Option<Self> {
-        self.checked_sub(1)
-    }
+lanes! {
+    i32: self => i64::from(self);
+    i64: self => self;
+    // The upper half is multiplied, so that lanes of equal halves do not fold to one number.
+    i128: self => (self as i64) ^ ((self >> 64) as i64).wrapping_mul(0x2545_f491_4f6c_dd1d).rotate_left(32);
 }
 
 /// The computations of one level. A value of an implementing type proves that this CPU can run them.
@@ -98,11 +98,22 @@ pub trait LaneKernels: Copy + Debug + sealed_kernels::Sealed {
     /// number of selected lanes are meaningless.
     #[inline]
     fn order<L: Lane>(self, lanes: &[L; MASK_LANES], which: u64) -> ([u8; MASK_LANES], bool) {
-        (by_rank(self, lanes, which), true)
+        (if size_of::<L>() > 8 { by_sorting(lanes, which) } else { by_rank(self, lanes, which) }, true)
     }
 
     /// Bit i of the result is set if and only if byte i equals `byte`.
     fn bytes_equal(self, bytes: &[u8; LINE_BYTES], byte: u8) -> u64;
+}
+
+/// Returns the indices of selected lanes in order, for lanes that no vector instruction ranks.
+pub(crate) fn by_sorting<L: Lane>(lanes: &[L; MASK_LANES], which: u64) -> [u8; MASK_LANES] {
+    let (mut order, mut count) = ([0; MASK_LANES], 0);
+    for place in (0..).take(MASK_LANES).filter(|place| which >> place & 1 == 1) {
+        order[count] = place;
+        count += 1;
+    }
+    order[..count].sort_unstable_by_key(|place| lanes[usize::from(*place)]);
+    order
 }
 
 /// Returns the indices of selected lanes in order, computed from their ranks.

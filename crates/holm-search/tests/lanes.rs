@@ -78,6 +78,7 @@ fn order_has_the_lesser_lanes_first() {
     check_order(true, |number| i64::from(number as i32) << 31);
     check_order(true, |number| 1_i64 << 60 | (number % (1 << 25)) as i64);
     check_order(true, |number| [i64::MIN, i64::MAX][(number >> 63) as usize] ^ ((number >> 30) as i64) << 30);
+    check_order(true, |number| i128::from(number as i64) << (number % 65));
     // Lanes too close together for their range, and equal ones.
     check_order(false, |number| number as i32 / 3 * 3);
     check_order(false, |number| [i64::MIN, i64::MAX][(number >> 63) as usize] ^ (number % 97) as i64);
@@ -89,6 +90,7 @@ fn order_has_the_lesser_lanes_first() {
 fn ranks_count_the_lesser_lanes() {
     check_ranks(|number| number as i32);
     check_ranks(|number| number as i64);
+    check_ranks(|number| i128::from(number as i64) << (number % 65));
     check_ranks(|number| [i32::MIN, -1, 0, 1, i32::MAX][(number % 5) as usize]);
     check_ranks(|number| [i64::MIN, -1, 0, 1, i64::MAX, 1 << 32][(number % 6) as usize]);
 }
@@ -97,6 +99,7 @@ fn ranks_count_the_lesser_lanes() {
 fn lanes_are_compared_as_signed_numbers() {
     check_all(|number| number as i32);
     check_all(|number| number as i64);
+    check_all(|number| i128::from(number as i64) << (number % 65));
     // Few different lanes, and the ends of the range.
     check_all(|number| [i32::MIN, -1, 0, 1, i32::MAX][(number % 5) as usize]);
     check_all(|number| [i64::MIN, -1, 0, 1, i64::MAX, 1 << 32][(number % 6) as usize]);

@@ -3,7 +3,7 @@
 
 use super::{Avx2, Avx512, order};
 use crate::LINE_BYTES;
-use crate::lanes::{Lane, LaneKernels, MASK_LANES, sealed_kernels::Sealed};
+use crate::lanes::{Lane, LaneKernels, MASK_LANES, by_sorting, sealed_kernels::Sealed};
 use crate::portable::Portable;
 use std::arch::asm;
 
@@ -198,6 +198,9 @@ fn ones(_: Avx2, mask: u64) -> usize {
 impl LaneKernels for Avx2 {
     #[inline(always)]
     fn below<L: Lane>(self, lanes: &[L], key: L) -> usize {
+        if size_of::<L>() > 8 {
+            return Portable.below(lanes, key);
+        }
         let (lines, key) = (lines(lanes), key.number());
         match size_of::<L>() {
             4 => lines.iter().map(|line| ones(self, half_below_4(self, line, key))).sum(),
@@ -207,6 +210,9 @@ impl LaneKernels for Avx2 {
 
     #[inline(always)]
     fn equal<L: Lane>(self, lanes: &[L], key: L) -> u64 {
+        if size_of::<L>() > 8 {
+            return Portable.equal(lanes, key);
+        }
         let (lines, key) = (&lines(lanes)[..(lanes.len() / L::PER_LINE).min(MASK_LANES / L::PER_LINE)], key.number());
         let masks = lines.iter().map(|line| match size_of::<L>() {
             4 => half_equal_4(self, line, key),
@@ -228,6 +234,9 @@ impl LaneKernels for Avx2 {
 impl LaneKernels for Avx512 {
     #[inline(always)]
     fn below<L: Lane>(self, lanes: &[L], key: L) -> usize {
+        if size_of::<L>() > 8 {
+            return Portable.below(lanes, key);
+        }
         let (eights, rest) = lines(lanes).as_chunks::<8>();
         let (fours, rest) = rest.as_chunks::<4>();
         let (twos, ones) = rest.as_chunks::<2>();
@@ -251,6 +260,9 @@ impl LaneKernels for Avx512 {
 
     #[inline(always)]
     fn equal<L: Lane>(self, lanes: &[L], key: L) -> u64 {
+        if size_of::<L>() > 8 {
+            return Portable.equal(lanes, key);
+        }
         let key = key.number();
         let lines = &lines(lanes)[..(lanes.len() / L::PER_LINE).min(MASK_LANES / L::PER_LINE)];
         if size_of::<L>() == 4 {
@@ -269,6 +281,9 @@ impl LaneKernels for Avx512 {
 
     #[inline(always)]
     fn ranks<L: Lane>(self, lanes: &[L; MASK_LANES], count: usize) -> [u8; MASK_LANES] {
+        if size_of::<L>() > 8 {
+            return Portable.ranks(lanes, count);
+        }
         let mut ranks = [0; MASK_LANES];
         let count = count.min(MASK_LANES);
         // Two vectors at a time, so that their sums do not depend on each other.
@@ -288,6 +303,9 @@ impl LaneKernels for Avx512 {
 
     #[inline(always)]
     fn order<L: Lane>(self, lanes: &[L; MASK_LANES], which: u64) -> ([u8; MASK_LANES], bool) {
+        if size_of::<L>() > 8 {
+            return (by_sorting(lanes, which), true);
+        }
         order::order(self, lanes, which)
     }
 
