@@ -137,6 +137,16 @@ pub struct Group<F: 'static> {
 #[derive(Debug)]
 pub struct CommandIndex<F: 'static> {
     sorted: Vec<&'static Command<F>>,
+    /// Each command at the place of its name's hash, or at the next one that was free. At least half are free.
+    places: Vec<Option<&'static Command<F>>>,
+}
+
+/// Returns a number that names in any case share.
+fn hash(name: &[u8]) -> usize {
+    let hash = name.iter().fold(name.len() as u64, |hash, byte| {
+        (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    });
+    (hash >> 32) as usize
 }
 
 impl<F> CommandIndex<F> {
@@ -144,17 +154,28 @@ impl<F> CommandIndex<F> {
     pub fn new(groups: &[Group<F>]) -> Self {
         let mut sorted: Vec<_> = groups.iter().flat_map(|group| group.commands.iter()).collect();
         sorted.sort_by_key(|command| command.name);
-        CommandIndex { sorted }
+        let mut places = vec![None; (sorted.len() * 2).next_power_of_two()];
+        for command in &sorted {
+            let mut at = hash(command.name.as_bytes()) % places.len();
+            while places[at].is_some() {
+                at = (at + 1) % places.len();
+            }
+            places[at] = Some(*command);
+        }
+        CommandIndex { sorted, places }
     }
 
     /// Finds a command by its name in any case.
     pub fn find(&self, name: &[u8]) -> Option<&'static Command<F>> {
-        let mut lower = [0; 32];
-        let lower = lower.get_mut(..name.len())?;
-        lower.copy_from_slice(name);
-        lower.make_ascii_lowercase();
-        let found = self.sorted.binary_search_by(|command| command.name.as_bytes().cmp(lower));
-        found.ok().map(|index| self.sorted[index])
+        let mask = self.places.len() - 1;
+        let mut at = hash(name) & mask;
+        while let Some(command) = self.places[at] {
+            if command.name.as_bytes().eq_ignore_ascii_case(name) {
+                return Some(command);
+            }
+            at = (at + 1) & mask;
+        }
+        None
     }
 
     /// Iterates over the commands in the order of their names.

@@ -74,16 +74,19 @@ impl<'s> Context<'s> {
     /// # Errors
     /// As [`Store::scan`]; [`Refusal::TooLong`] if the command has visited more pairs than it may.
     pub(crate) fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
-        let mut left = self.budget.get();
         self.store.scan(database, area, range, &mut |key, value| {
-            if left == 0 {
+            if self.budget.get() == 0 {
                 return ControlFlow::Break(());
             }
-            left -= 1;
+            self.spend(1);
             visit(key, value)
         })?;
-        self.budget.set(left);
-        if left == 0 { Err(Refusal::TooLong) } else { Ok(()) }
+        if self.budget.get() == 0 { Err(Refusal::TooLong) } else { Ok(()) }
+    }
+
+    /// Counts pairs that a visitor passes beside the one that it was given.
+    pub(crate) fn spend(&self, pairs: u64) {
+        self.budget.set(self.budget.get().saturating_sub(pairs));
     }
 
     /// Notes that a key has elements that somebody may wait for.

@@ -1,6 +1,6 @@
 //! Commands that follow each other and write the same key: one transaction carries them all out.
 //!
-//! Begin and commit, and the read of a record that several change, are paid once. Each command sees what those before
+//! Begin and commit are paid once, and so are the read and the write of what several change. Each command sees what those before
 //! it have written. One that is refused before it has written anything leaves the others as they are. Whatever else
 //! goes wrong undoes the transaction, and each command then runs by itself, as if it had come alone.
 
@@ -13,11 +13,19 @@ use crate::refusal::{Outcome, Refusal};
 use crate::reply::Reply;
 use crate::store::{Area, Range, Store, Visitor};
 use holm::Slice;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// Returns whether a command may share a transaction with others: it writes one key, and does not wait.
 pub fn may_share(command: &Command<Function>) -> bool {
     command.flags & WRITE != 0 && command.flags & BLOCKING == 0 && command.keys == ONE
+}
+
+/// What a key has after the commands so far. It is written to the transaction once no command is about it any more.
+struct Kept {
+    database: u32,
+    key: Vec<u8>,
+    value: Option<Slice>,
+    is_changed: bool,
 }
 
 /// The transaction of several commands.
@@ -25,24 +33,65 @@ struct Shared<'d> {
     within: Within<'d>,
     /// The running command has written, or has tried to.
     has_written: Cell<bool>,
+    /// The key of each area that was used last: the record that all commands change, and often the same row.
+    kept: [RefCell<Option<Kept>>; 2],
+}
+
+impl Shared<'_> {
+    /// Writes what is kept of an area.
+    fn flush(&self, area: Area) -> Outcome<()> {
+        let Some(Kept { database, key, value, .. }) = self.kept[area as usize].take().filter(|kept| kept.is_changed)
+        else {
+            return Ok(());
+        };
+        match value {
+            Some(value) => self.within.insert(database, area, &key, &value),
+            None => self.within.remove(database, area, &key),
+        }
+    }
+
+    /// Keeps what a key has from now on.
+    fn keep(&self, database: u32, area: Area, key: &[u8], value: Option<Slice>, is_changed: bool) -> Outcome<()> {
+        if let Some(kept) = &mut *self.kept[area as usize].borrow_mut()
+            && kept.key == key
+            && kept.database == database
+        {
+            kept.value = value;
+            kept.is_changed |= is_changed;
+            return Ok(());
+        }
+        self.flush(area)?;
+        *self.kept[area as usize].borrow_mut() = Some(Kept { database, key: key.to_vec(), value, is_changed });
+        Ok(())
+    }
 }
 
 impl Store for Shared<'_> {
     fn get(&self, database: u32, area: Area, key: &[u8]) -> Outcome<Option<Slice>> {
-        self.within.get(database, area, key)
+        if let Some(kept) = &*self.kept[area as usize].borrow()
+            && kept.key == key
+            && kept.database == database
+        {
+            return Ok(kept.value.clone());
+        }
+        self.flush(area)?;
+        let value = self.within.get(database, area, key)?;
+        self.keep(database, area, key, value.clone(), false)?;
+        Ok(value)
     }
 
     fn insert(&self, database: u32, area: Area, key: &[u8], value: &[u8]) -> Outcome<()> {
         self.has_written.set(true);
-        self.within.insert(database, area, key, value)
+        self.keep(database, area, key, Some(Slice::from(value)), true)
     }
 
     fn remove(&self, database: u32, area: Area, key: &[u8]) -> Outcome<()> {
         self.has_written.set(true);
-        self.within.remove(database, area, key)
+        self.keep(database, area, key, None, true)
     }
 
     fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
+        self.flush(area)?;
         self.within.scan(database, area, range, visit)
     }
 
@@ -65,7 +114,7 @@ impl Databases {
     ) -> Option<(Vec<Reply>, Vec<Signal>)> {
         let done = self.db.transact(|transaction| {
             let within = Within { databases: self, transaction };
-            let store = Shared { within, has_written: Cell::new(false) };
+            let store = Shared { within, has_written: Cell::new(false), kept: Default::default() };
             let context = at.context(&store, self);
             let replies = commands.clone().map(|(command, arguments)| {
                 store.has_written.set(false);
@@ -76,7 +125,9 @@ impl Databases {
                 }
             });
             let replies = replies.collect::<Outcome<Vec<_>>>()?;
-            Outcome::Ok((replies, context.into_signals()))
+            let signals = context.into_signals();
+            [Area::Keys, Area::Rows].into_iter().try_for_each(|area| store.flush(area))?;
+            Outcome::Ok((replies, signals))
         });
         done.ok()
     }

@@ -5,12 +5,21 @@ use crate::refusal::{Outcome, Refusal};
 /// Reads an integer. Only its canonical form is one: no sign `+`, no leading zeros, no spaces.
 pub fn parse_integer(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
-    let canonical = match digits {
-        [b'0'] => digits.len() == text.len(),
-        [b'1'..=b'9', rest @ ..] => rest.len() < 19 && rest.iter().all(u8::is_ascii_digit),
-        _ => false,
+    let is_negative = digits.len() < text.len();
+    let mut number = match digits {
+        [b'0'] if !is_negative => return Some(0),
+        // No number of 19 digits exceeds 64 bits.
+        [first @ b'1'..=b'9', rest @ ..] if rest.len() < 19 => (u64::from(first - b'0'), rest),
+        _ => return None,
     };
-    if canonical { std::str::from_utf8(text).ok()?.parse().ok() } else { None }
+    while let (sum, [digit @ b'0'..=b'9', rest @ ..]) = number {
+        number = (sum * 10 + u64::from(digit - b'0'), rest);
+    }
+    match number {
+        (number, []) if is_negative => 0i64.checked_sub_unsigned(number),
+        (number, []) => i64::try_from(number).ok(),
+        _ => None,
+    }
 }
 
 /// Reads an integer.

@@ -6,7 +6,8 @@
 //! | member of a set | `03` version 8, member | empty |
 //! | member of a sorted set | `04` version 8, member | score 8 |
 //! | the same by score | `05` version 8, score 8 (sortable), member | empty |
-//! | element of a list | `06` version 8, position 8 | element |
+//! | elements of a list | `06` version 8, position / 16 8 | [packed](crate::packed) elements |
+//! | long element of a list | `07` version 8, position 8 | element |
 //! | expiry | `08` time 8, key | empty |
 //! | garbage | `09` version 8 | empty |
 //!
@@ -16,18 +17,17 @@
 use crate::record::Kind;
 
 pub(crate) const BY_SCORE: u8 = 5;
+pub(crate) const LIST: u8 = 6;
+pub(crate) const ELEMENT: u8 = 7;
 pub(crate) const EXPIRY: u8 = 8;
 pub(crate) const GARBAGE: u8 = 9;
 
 /// The families that belong to versions.
-pub(crate) const OF_VERSIONS: std::ops::RangeInclusive<u8> = 2..=6;
+pub(crate) const OF_VERSIONS: std::ops::RangeInclusive<u8> = 2..=7;
 
-/// The family of a kind's members.
+/// The family of the members of a hash, a set or a sorted set.
 pub(crate) fn family(kind: Kind) -> u8 {
-    match kind {
-        Kind::List => 6,
-        other => other as u8,
-    }
+    kind as u8
 }
 
 /// Returns the first bytes of a family's rows of a version; with a member, that member's key.

@@ -4,6 +4,8 @@
 mod families;
 #[path = "commands/joined.rs"]
 mod joined;
+#[path = "commands/lists.rs"]
+mod lists;
 #[path = "commands/model.rs"]
 mod model;
 #[path = "commands/races.rs"]

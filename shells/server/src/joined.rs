@@ -1,12 +1,12 @@
 //! Runs of commands in a pipeline that are carried out together: GETs as one lookup of many keys, and commands that
 //! write the same key as one transaction. Writes of different keys share nothing that a transaction would save: each
-//! alone, as an update of its record, takes less time.
+//! alone, as an update of its record, takes less time. One lookup before them lets their cache misses overlap.
 
 use crate::session::{Found, ReplyMode, Session};
 use crate::settings::Acknowledge;
 use crate::shared::Shared;
 use crate::statistics::Costs;
-use holm_commands::{Arguments, Command, Function, Place, Reply, may_share};
+use holm_commands::{Arguments, At, Command, Function, Place, Reply, may_share};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -23,7 +23,18 @@ const ENOUGH_BYTES: usize = 256 << 10;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Gets,
-    Writes,
+    Writes(Keys),
+}
+
+/// The keys of commands that write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    /// There is only one command so far.
+    One,
+    /// All have the same key.
+    Same,
+    /// Each has another key than the one before it.
+    Differing,
 }
 
 /// Commands that follow each other and wait to be carried out together. Their words lie at places of the input.
@@ -48,10 +59,21 @@ impl Run {
         self.commands.len() >= most || self.bytes >= ENOUGH_BYTES
     }
 
-    /// Returns whether a command of this way and key may be added.
-    fn takes(&self, input: &[u8], way: Way, key: &[u8]) -> bool {
-        let has_key = || self.iter(input).next().is_none_or(|(_, arguments)| arguments.at(1) == key);
-        self.way.is_none_or(|own| own == way) && !self.is_full() && (way == Way::Gets || has_key())
+    /// Returns how the run is carried out with one more command of this way and key; `None` if it does not take it.
+    fn with(&self, input: &[u8], way: Way, key: &[u8]) -> Option<Way> {
+        let Some(own) = self.way else { return Some(way) };
+        if self.is_full() {
+            return None;
+        }
+        let is_same = || self.iter(input).next_back().is_some_and(|(_, arguments)| arguments.at(1) == key);
+        match (own, way) {
+            (Way::Gets, Way::Gets) => Some(Way::Gets),
+            (Way::Writes(keys), Way::Writes(_)) => {
+                let found = if is_same() { Keys::Same } else { Keys::Differing };
+                (keys == Keys::One || keys == found).then_some(Way::Writes(found))
+            }
+            _ => None,
+        }
     }
 
     fn push(&mut self, command: &'static Command<Function>, places: &[Place], from: usize) {
@@ -65,7 +87,7 @@ impl Run {
     fn iter<'r>(
         &'r self,
         input: &'r [u8],
-    ) -> impl Iterator<Item = (&'static Command<Function>, Arguments<'r>)> + Clone {
+    ) -> impl DoubleEndedIterator<Item = (&'static Command<Function>, Arguments<'r>)> + Clone {
         self.commands.iter().map(|(command, words)| (*command, Arguments::new(input, &self.places[words.clone()])))
     }
 }
@@ -80,7 +102,7 @@ impl Session {
         }
         let Some(Found::Data(command)) = shared.command(arguments.get(0)?) else { return None };
         let is_get = command.name == "get" && arguments.at(1).len() <= holm_commands::MAX_NAME;
-        let way = if is_get { Way::Gets } else { Way::Writes };
+        let way = if is_get { Way::Gets } else { Way::Writes(Keys::One) };
         (command.accepts(arguments.len()) && (is_get || may_share(command))).then_some((command, way))
     }
 
@@ -96,12 +118,13 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> bool {
         let arguments = Arguments::new(&input[from..], places);
-        let way = self.way_of(shared, &arguments);
-        if !way.is_some_and(|(_, way)| run.takes(input, way, arguments.at(1))) {
+        let found = self.way_of(shared, &arguments);
+        let joined = found.and_then(|(_, way)| run.with(input, way, arguments.at(1)));
+        if joined.is_none() {
             self.execute_run(shared, input, run, costs, out);
         }
-        let Some((command, way)) = way else { return false };
-        run.way = Some(way);
+        let Some((command, way)) = found else { return false };
+        run.way = joined.or(Some(way));
         run.push(command, places, from);
         true
     }
@@ -134,7 +157,8 @@ impl Session {
         let started = Instant::now();
         let replies = match run.way {
             Some(Way::Gets) => self.run_gets(shared, input, run),
-            Some(Way::Writes) => self.run_writes(shared, input, run),
+            Some(Way::Writes(Keys::Differing)) => Some(self.run_each(shared, input, run)),
+            Some(Way::Writes(_)) => self.run_writes(shared, input, run),
             None => None,
         };
         let Some(replies) = replies else { return false };
@@ -143,7 +167,7 @@ impl Session {
         for (reply, (command, arguments)) in replies.iter().zip(run.iter(input)) {
             self.requests += 1;
             self.last_command = command.name;
-            costs.entry(command.name).or_default().note(nanos, reply.is_error());
+            costs.of(command.name).note(nanos, reply.is_error());
             shared.note_slow(&arguments, nanos, &self.client, self.requests);
             self.answer(reply, out);
         }
@@ -164,5 +188,22 @@ impl Session {
         let (replies, signals) = shared.databases().execute_joined(run.iter(input), at)?;
         shared.waiting.wake(&signals, &shared.mailboxes);
         Some(replies)
+    }
+
+    /// Carries out writes of different keys, one after the other.
+    fn run_each(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Vec<Reply> {
+        let at = self.at(shared);
+        self.before_write(shared);
+        let databases = shared.databases();
+        let keys: Vec<&[u8]> = run.iter(input).map(|(_, arguments)| arguments.at(1)).collect();
+        databases.look_ahead(at.database, &keys);
+        let replies = run.iter(input).zip(at.seed..).map(|((command, arguments), seed)| {
+            let done = databases.execute(command, &arguments, At { seed, ..at });
+            done.map(|(reply, signals)| {
+                shared.waiting.wake(&signals, &shared.mailboxes);
+                reply
+            })
+        });
+        replies.map(|done| done.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()))).collect()
     }
 }

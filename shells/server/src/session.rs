@@ -168,7 +168,7 @@ impl Session {
             let name = || if is_fast() { "fast-command" } else { "command" };
             shared.latency.note(took, || now_millis() / 1_000, name);
         }
-        let cost = costs.entry(self.last_command).or_default();
+        let cost = costs.of(self.last_command);
         cost.note(nanos, reply.is_error());
         if !self.is_waiting() {
             shared.note_slow(arguments, nanos, &self.client, self.requests);

@@ -57,7 +57,28 @@ impl Cost {
 }
 
 /// Costs by name of the command.
-pub(crate) type Costs = BTreeMap<&'static str, Cost>;
+pub(crate) type CostsByName = BTreeMap<&'static str, Cost>;
+
+/// What a worker counts in a wake-up.
+#[derive(Debug, Default)]
+pub(crate) struct Costs {
+    by_command: Vec<(&'static str, Cost)>,
+    /// The command that was counted last, which is often that of the next call.
+    last: usize,
+}
+
+impl Costs {
+    /// Returns the costs of a command.
+    pub(crate) fn of(&mut self, name: &'static str) -> &mut Cost {
+        if self.by_command.get(self.last).is_none_or(|(last, _)| !std::ptr::eq(*last, name)) {
+            self.last = self.by_command.iter().position(|(other, _)| *other == name).unwrap_or_else(|| {
+                self.by_command.push((name, Cost::default()));
+                self.by_command.len() - 1
+            });
+        }
+        &mut self.by_command[self.last].1
+    }
+}
 
 /// Counters of a server. Workers count for themselves, and add what they have counted after each wake-up.
 #[derive(Debug, Default)]
@@ -74,14 +95,14 @@ pub(crate) struct Statistics {
     pub(crate) long_commands: AtomicU64,
     /// What users were refused, wrong passwords among them.
     pub(crate) denied: AtomicU64,
-    costs: Mutex<Costs>,
+    costs: Mutex<CostsByName>,
 }
 
 impl Statistics {
     /// Adds what a worker has counted.
     pub(crate) fn add_costs(&self, costs: &mut Costs) {
         let mut all = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, cost) in costs.iter_mut().filter(|(_, cost)| cost.calls > 0) {
+        for (name, cost) in costs.by_command.iter_mut().filter(|(_, cost)| cost.calls > 0) {
             let sum = all.entry(name).or_default();
             sum.add(cost);
             self.commands.fetch_add(cost.calls, Ordering::Relaxed);
@@ -90,7 +111,7 @@ impl Statistics {
         }
     }
 
-    pub(crate) fn costs(&self) -> Costs {
+    pub(crate) fn costs(&self) -> CostsByName {
         self.costs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

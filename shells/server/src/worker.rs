@@ -68,7 +68,7 @@ impl Worker {
             last_held: 0,
             deadlines: BTreeSet::new(),
             scratch: vec![0; SCRATCH],
-            costs: Costs::new(),
+            costs: Costs::default(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The metrics, in the text that Prometheus reads.
 
 use crate::shared::Shared;
-use crate::statistics::{BUCKETS, Costs, bucket_micros};
+use crate::statistics::{BUCKETS, CostsByName, bucket_micros};
 use holm::Stats;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
@@ -21,7 +21,7 @@ type NoLabels = [(&'static str, &'static str); 0];
 /// What is read for one answer.
 #[derive(Debug)]
 struct Reading {
-    costs: Costs,
+    costs: CostsByName,
     stats: Stats,
     /// Counters of the server: name, help, value.
     counters: Vec<(&'static str, &'static str, u64)>,
