@@ -1,6 +1,7 @@
 //! What a command runs in: a store, a time, and the database that the client has selected.
 
 use crate::cursors::Cursors;
+use crate::events::Effects;
 use crate::refusal::{Outcome, Refusal};
 use crate::store::{Area, Range, Store, Visitor};
 use std::cell::{Cell, RefCell};
@@ -29,7 +30,13 @@ pub struct Context<'s> {
     random: Cell<u64>,
     /// How many pairs the command may visit yet.
     budget: Cell<u64>,
-    signals: RefCell<Vec<Signal>>,
+    pub(crate) effects: RefCell<Effects>,
+    /// The classes of events that are noted.
+    pub(crate) wanted_events: u32,
+    /// The event that the next change of a key is, if not that of the command.
+    pub(crate) event: Cell<Option<&'static str>>,
+    /// Changes are parts of another one, and no events.
+    pub(crate) is_quiet: Cell<bool>,
 }
 
 impl<'s> Context<'s> {
@@ -44,7 +51,10 @@ impl<'s> Context<'s> {
             command: Cell::new(""),
             random: Cell::new(seed),
             budget: Cell::new(u64::MAX),
-            signals: RefCell::default(),
+            effects: RefCell::default(),
+            wanted_events: 0,
+            event: Cell::new(None),
+            is_quiet: Cell::new(false),
         }
     }
 
@@ -91,11 +101,16 @@ impl<'s> Context<'s> {
 
     /// Notes that a key has elements that somebody may wait for.
     pub fn signal(&self, key: &[u8]) {
-        self.signals.borrow_mut().push((self.database.get(), key.to_vec()));
+        self.effects.borrow_mut().signals.push((self.database.get(), key.to_vec()));
+    }
+
+    /// States which event the next change of a key is.
+    pub(crate) fn next_event(&self, name: &'static str) {
+        self.event.set(Some(name));
     }
 
     /// Returns what was noted.
-    pub fn into_signals(self) -> Vec<Signal> {
-        self.signals.into_inner()
+    pub fn into_effects(self) -> Effects {
+        self.effects.into_inner()
     }
 }

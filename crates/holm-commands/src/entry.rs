@@ -33,6 +33,11 @@ impl Entry<'_> {
         self.stored.as_ref().filter(|_| self.is_live)
     }
 
+    /// Returns whether there is a record, expired or not.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.stored.is_some()
+    }
+
     pub(crate) fn into_live(self) -> Option<Record> {
         self.stored.filter(|_| self.is_live)
     }
@@ -92,6 +97,7 @@ impl Context<'_> {
         check_name(entry.key)?;
         let Entry { key, database, stored, .. } = entry;
         let database = *database;
+        self.note_change(entry, new.as_ref());
         let expiry = new.and_then(|new| new.expiry);
         let new_version = new.filter(|new| new.in_rows).and_then(|new| new.body.first_chunk::<8>().copied());
         if let Some(old) = stored {
@@ -138,6 +144,14 @@ impl Context<'_> {
     /// they are copied or go to another database.
     pub(crate) fn transfer(&self, from: &Entry<'_>, to: &Entry<'_>, copy: bool) -> Outcome<()> {
         let Some(record) = from.live() else { return Ok(()) };
+        // One event for both keys, which the command notes.
+        self.is_quiet.set(true);
+        let done = self.transfer_record(record, from, to, copy);
+        self.is_quiet.set(false);
+        done
+    }
+
+    fn transfer_record(&self, record: &Record, from: &Entry<'_>, to: &Entry<'_>, copy: bool) -> Outcome<()> {
         let mut body = record.body().to_vec();
         if let Some(version) = record.version()
             && (copy || from.database != to.database)

@@ -1,9 +1,10 @@
 //! Running commands: each at one instant, several at one instant, or at a snapshot.
 
 use crate::arguments::Arguments;
-use crate::command::{Command, DIRECT, WRITE};
-use crate::context::{Context, Millis, Signal};
+use crate::command::{BLOCKING, Command, DIRECT, WRITE};
+use crate::context::{Context, Millis};
 use crate::cursors::Cursors;
+use crate::events::Effects;
 use crate::over_holm::{AtOneInstant, AtSnapshot, Databases, Direct, Within};
 use crate::refusal::{Outcome, Refusal};
 use crate::reply::Reply;
@@ -29,6 +30,7 @@ impl<'c> At<'c> {
     pub(crate) fn context(self, store: &'c dyn crate::store::Store, databases: &Databases) -> Context<'c> {
         let mut context = Context::new(store, self.cursors, self.now, self.seed).select(self.database);
         context.databases = databases.count();
+        context.wanted_events = databases.notifications().classes();
         context
     }
 }
@@ -43,7 +45,7 @@ pub fn run<'c>(context: &'c Context<'c>, command: &Command<Function>, arguments:
 }
 
 impl Databases {
-    /// Runs a command at one instant. Returns its reply, and the keys that have new elements.
+    /// Runs a command at one instant. Returns its reply, and what others may want to know.
     ///
     /// # Errors
     /// As the command; nothing has changed then.
@@ -52,11 +54,11 @@ impl Databases {
         command: &Command<Function>,
         arguments: &Arguments<'_>,
         at: At<'_>,
-    ) -> Outcome<(Reply, Vec<Signal>)> {
+    ) -> Outcome<(Reply, Effects)> {
         self.execute_within(command, arguments, at, u64::MAX)
     }
 
-    /// As [`Databases::execute`], unless the command only reads and visits more pairs than the budget allows.
+    /// As [`Databases::execute`], unless the command visits more pairs than the budget allows and does not wait.
     ///
     /// # Errors
     /// As the command; [`Refusal::TooLong`] if the budget does not suffice. Nothing has changed then.
@@ -66,27 +68,30 @@ impl Databases {
         arguments: &Arguments<'_>,
         at: At<'_>,
         budget: u64,
-    ) -> Outcome<(Reply, Vec<Signal>)> {
+    ) -> Outcome<(Reply, Effects)> {
         if command.flags & WRITE != 0 {
             if let Some(done) = self.update_one(command, arguments, at)? {
                 return Ok(done);
             }
-            return self.transact(at, |context| run(context, command, arguments));
+            return self.transact(at, |context| {
+                context.limit(if command.flags & BLOCKING == 0 { budget } else { u64::MAX });
+                run(context, command, arguments)
+            });
         }
         if command.flags & DIRECT != 0 {
             let store = Direct(self);
             let context = at.context(&store, self);
             context.limit(budget);
-            return Ok((run(&context, command, arguments)?, Vec::new()));
+            return Ok((run(&context, command, arguments)?, Effects::default()));
         }
         if let Some(reply) = self.read_one(command, arguments, at, budget)? {
-            return Ok((reply, Vec::new()));
+            return Ok((reply, Effects::default()));
         }
         self.db.read(|transaction| {
             let store = AtOneInstant { databases: self, transaction };
             let context = at.context(&store, self);
             context.limit(budget);
-            Ok((run(&context, command, arguments)?, Vec::new()))
+            Ok((run(&context, command, arguments)?, Effects::default()))
         })
     }
 
@@ -98,12 +103,12 @@ impl Databases {
         &self,
         at: At<'_>,
         mut commands: impl for<'c> FnMut(&'c Context<'c>) -> Outcome<T>,
-    ) -> Outcome<(T, Vec<Signal>)> {
+    ) -> Outcome<(T, Effects)> {
         self.db.transact(|transaction| {
             let store = Within { databases: self, transaction };
             let context = at.context(&store, self);
             let answer = commands(&context)?;
-            Ok((answer, context.into_signals()))
+            Ok((answer, context.into_effects()))
         })
     }
 
@@ -116,11 +121,11 @@ impl Databases {
         transaction: Transaction,
         at: At<'_>,
         commands: impl for<'c> FnOnce(&'c Context<'c>) -> Outcome<T>,
-    ) -> Outcome<Option<(T, Vec<Signal>)>> {
+    ) -> Outcome<Option<(T, Effects)>> {
         let store = Within { databases: self, transaction: &transaction };
         let context = at.context(&store, self);
         let answer = commands(&context);
-        let signals = context.into_signals();
+        let effects = context.into_effects();
         let is_conflict = |refusal: &Refusal| {
             matches!(refusal, Refusal::Store(holm::Error::Conflict | holm::Error::Dropped { .. } | holm::Error::Ended))
         };
@@ -129,7 +134,7 @@ impl Databases {
             answer => answer?,
         };
         match transaction.commit().map_err(Refusal::from) {
-            Ok(_) => Ok(Some((answer, signals))),
+            Ok(_) => Ok(Some((answer, effects))),
             Err(refusal) if is_conflict(&refusal) => Ok(None),
             Err(refusal) => Err(refusal),
         }
@@ -176,7 +181,7 @@ impl Databases {
         at: At<'_>,
         budget: u64,
     ) -> Outcome<Reply> {
-        let store = AtSnapshot { databases: self, snapshot };
+        let store = AtSnapshot { snapshot };
         let context = at.context(&store, self);
         context.limit(budget);
         run(&context, command, arguments)

@@ -6,7 +6,7 @@
 
 use crate::arguments::Arguments;
 use crate::command::{BLOCKING, Command, ONE, WRITE};
-use crate::context::Signal;
+use crate::events::Effects;
 use crate::execute::{At, Function, run};
 use crate::over_holm::{Databases, Within};
 use crate::refusal::{Outcome, Refusal};
@@ -106,16 +106,19 @@ impl Store for Shared<'_> {
 
 impl Databases {
     /// Runs commands for which [`may_share`] holds, in their order and in one transaction. Returns a reply for each,
-    /// and the keys that have new elements. `None`: nothing has changed, and each command is to run by itself.
+    /// and what others may want to know. `None`: nothing has changed, and each command is to run by itself, because
+    /// one is refused late, or because all together visit more pairs than the budget allows.
     pub fn execute_joined<'c, 'a>(
         &self,
         commands: impl Iterator<Item = (&'c Command<Function>, Arguments<'a>)> + Clone,
         at: At<'_>,
-    ) -> Option<(Vec<Reply>, Vec<Signal>)> {
+        budget: u64,
+    ) -> Option<(Vec<Reply>, Effects)> {
         let done = self.db.transact(|transaction| {
             let within = Within { databases: self, transaction };
             let store = Shared { within, has_written: Cell::new(false), kept: Default::default() };
             let context = at.context(&store, self);
+            context.limit(budget);
             let replies = commands.clone().map(|(command, arguments)| {
                 store.has_written.set(false);
                 match run(&context, command, &arguments) {
@@ -125,9 +128,9 @@ impl Databases {
                 }
             });
             let replies = replies.collect::<Outcome<Vec<_>>>()?;
-            let signals = context.into_signals();
+            let effects = context.into_effects();
             [Area::Keys, Area::Rows].into_iter().try_for_each(|area| store.flush(area))?;
-            Outcome::Ok((replies, signals))
+            Outcome::Ok((replies, effects))
         });
         done.ok()
     }

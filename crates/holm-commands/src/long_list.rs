@@ -92,7 +92,7 @@ impl LongList {
             let elements = found.map_or_else(Packed::default, |bytes| Packed::new(&bytes));
             *self.row.borrow_mut() = Some(LoadedRow { number, elements, changed: false });
         }
-        Ok(self.row.borrow_mut().as_mut().map(act).ok_or(WRONG_ROWS)?)
+        self.row.borrow_mut().as_mut().map(act).ok_or(WRONG_ROWS)
     }
 
     /// Returns the element at a position.

@@ -7,7 +7,7 @@
 
 use crate::arguments::Arguments;
 use crate::command::{BLOCKING, Command, ONE};
-use crate::context::Signal;
+use crate::events::Effects;
 use crate::execute::{At, Function, run};
 use crate::over_holm::{Databases, Space, walk_lent};
 use crate::record::is_in_rows;
@@ -154,7 +154,7 @@ impl Databases {
         command: &Command<Function>,
         arguments: &Arguments<'_>,
         at: At<'_>,
-    ) -> Outcome<Option<(Reply, Vec<Signal>)>> {
+    ) -> Outcome<Option<(Reply, Effects)>> {
         let Some(key) = only_key(command, arguments) else { return Ok(None) };
         let space = self.space(at.database)?;
         space.keys.update(key, |old| {
@@ -168,16 +168,16 @@ impl Databases {
                 new: RefCell::default(),
                 needs_more: Cell::new(false),
             };
-            let (answer, signals) = {
+            let (answer, effects) = {
                 let context = at.context(&store, self);
                 let answer = run(&context, command, arguments);
-                (answer, context.into_signals())
+                (answer, context.into_effects())
             };
             if store.needs_more.get() {
                 return (Update::Keep, Ok(None));
             }
             match answer {
-                Ok(reply) => (store.new.into_inner().unwrap_or(Update::Keep), Ok(Some((reply, signals)))),
+                Ok(reply) => (store.new.into_inner().unwrap_or(Update::Keep), Ok(Some((reply, effects)))),
                 Err(refusal) => (Update::Keep, Err(refusal)),
             }
         })?

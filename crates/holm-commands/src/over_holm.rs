@@ -2,13 +2,18 @@
 //!
 //! Each numbered database has two keyspaces: `db0` has its keys, `db0.rows` what belongs to them. They are created
 //! when they are first needed. The keyspace `server` has what belongs to no database.
+//!
+//! The *order* states which keyspaces each database has: at first those of its own number. Databases that change places
+//! exchange theirs. A database that is flushed gets new ones, and a thread drops the old ones afterwards. So either
+//! takes one write of a record, however many keys there are, and each happens at one instant.
 
+use crate::events::Notifications;
 use crate::refusal::{Outcome, Refusal};
 use crate::store::{Area, Range, Store, Visitor};
 use holm::{Database, Keyspace, ReadTransaction, Slice, Snapshot, Transaction};
 use std::ops::ControlFlow;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The two keyspaces of a numbered database.
 #[derive(Debug)]
@@ -30,16 +35,40 @@ impl Space {
 #[derive(Debug)]
 pub struct Databases {
     pub(crate) db: Database,
-    spaces: Vec<OnceLock<Space>>,
-    /// The number in the names of the keyspaces of each database: they change places in SWAPDB.
+    spaces: Vec<Arc<OnceLock<Space>>>,
+    /// The number in the names of the keyspaces of each database. It may have more databases than are served.
     order: Vec<u32>,
     server: Keyspace,
-    versions: AtomicU64,
+    versions: Arc<AtomicU64>,
+    notifications: Arc<Notifications>,
 }
 
-/// The keys of the keyspace `server`.
+/// The keyspace of what belongs to no database, and its keys.
+const SERVER: &str = "server";
 const SESSION: &str = "session";
 const ORDER: &str = "order";
+/// Before the number of a database: how often it was flushed.
+const FLUSHED: &str = "flushed/";
+
+fn decode_order(stored: &[u8]) -> Vec<u32> {
+    stored.chunks_exact(4).map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])).collect()
+}
+
+/// Returns the number in the name of a database's keyspace.
+fn number_of(keyspace: &str) -> Option<u32> {
+    keyspace.strip_prefix("db")?.trim_end_matches(".rows").parse().ok()
+}
+
+/// Returns the number of the database that a change of a keyspace's key says was flushed.
+pub fn flushed_database(keyspace: &str, key: &[u8]) -> Option<u32> {
+    let number = key.strip_prefix(FLUSHED.as_bytes()).filter(|_| keyspace == SERVER)?;
+    std::str::from_utf8(number).ok()?.parse().ok()
+}
+
+/// Returns the names of the keyspaces with a number.
+fn names(number: u32) -> (String, String) {
+    (format!("db{number}"), format!("db{number}.rows"))
+}
 
 impl Databases {
     /// Opens the numbered databases of a database.
@@ -47,18 +76,26 @@ impl Databases {
     /// # Errors
     /// Those of the store.
     pub fn open(db: Database, count: u32) -> holm::Result<Self> {
-        let server = db.keyspace("server")?;
+        let server = db.keyspace(SERVER)?;
         // A session's number comes before all that it writes, in the order of writes. So a crash that forgets the
         // number forgets each version that was made of it.
         let session = server.increment(SESSION, 1)? as u64;
-        let mut order: Vec<u32> = (0..count).collect();
-        if let Some(stored) = server.get(ORDER)? {
-            let stored =
-                stored.chunks_exact(4).map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
-            order.iter_mut().zip(stored).for_each(|(place, number)| *place = number);
+        let mut order = server.get(ORDER)?.map_or_else(Vec::new, |stored| decode_order(&stored));
+        for number in order.len() as u32..count {
+            // Its own number, unless a database that was flushed has that.
+            let is_free = !order.contains(&number);
+            let above = order.iter().max().map_or(0, |most| most + 1).max(count);
+            order.push(if is_free { number } else { above });
         }
-        let spaces = (0..count).map(|_| OnceLock::new()).collect();
-        let databases = Databases { db, spaces, order, server, versions: AtomicU64::new(session << 40) };
+        let spaces = (0..count).map(|_| Arc::default()).collect();
+        let databases = Databases {
+            db,
+            spaces,
+            order,
+            server,
+            versions: Arc::new(AtomicU64::new(session << 40)),
+            notifications: Arc::default(),
+        };
         for number in 0..count {
             databases.existing(number)?;
         }
@@ -70,14 +107,18 @@ impl Databases {
         self.spaces.len() as u32
     }
 
+    /// Returns which events subscribers are told.
+    pub fn notifications(&self) -> &Notifications {
+        &self.notifications
+    }
+
     /// Returns the database of Holm.
     pub fn holm(&self) -> &Database {
         &self.db
     }
 
     fn names(&self, number: u32) -> (String, String) {
-        let number = self.order[number as usize];
-        (format!("db{number}"), format!("db{number}.rows"))
+        names(self.order[number as usize])
     }
 
     /// Returns the keyspaces of a database, and creates them.
@@ -112,32 +153,75 @@ impl Databases {
         }
     }
 
-    /// Removes all keys of a database, at one instant. Its keyspaces are created anew when they are needed.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn flush(&mut self, number: u32) -> holm::Result<()> {
-        if self.existing(number)?.is_some() {
-            let (keys, rows) = self.names(number);
-            self.db.drop_keyspace(&keys)?;
-            self.db.drop_keyspace(&rows)?;
-            self.spaces[number as usize] = OnceLock::new();
-        }
-        Ok(())
+    /// Returns the same databases with other keyspaces, as an order states them.
+    fn ordered(&self, order: Vec<u32>) -> Databases {
+        let space = |(number, own): (usize, &Arc<OnceLock<Space>>)| {
+            if order[number] == self.order[number] { own.clone() } else { Arc::default() }
+        };
+        let spaces = self.spaces.iter().enumerate().map(space).collect();
+        let (db, server, versions) = (self.db.clone(), self.server.clone(), self.versions.clone());
+        Databases { db, spaces, order, server, versions, notifications: self.notifications.clone() }
     }
 
-    /// Lets two databases change places.
+    fn encode_order(order: &[u32]) -> Vec<u8> {
+        order.iter().flat_map(|number| number.to_be_bytes()).collect()
+    }
+
+    /// Removes all keys of some databases, at one instant. Returns the databases from then on; the keyspaces of before
+    /// are there until somebody drops what [`Databases::flushed`] names.
+    ///
+    /// # Errors
+    /// Those of the store; nothing has changed then.
+    pub fn flush(&self, numbers: impl IntoIterator<Item = u32>) -> holm::Result<Databases> {
+        let mut order = self.order.clone();
+        // No keyspace may have had the number: an old one may wait to be dropped.
+        let names = self.db.keyspaces()?;
+        let known = names.iter().filter_map(|name| number_of(name)).chain(order.iter().copied());
+        let mut next = known.max().map_or(0, |most| most + 1).max(self.count());
+        let mut flushed = Vec::new();
+        for number in numbers {
+            if self.existing(number)?.is_some() {
+                order[number as usize] = next;
+                next += 1;
+                flushed.push(format!("{FLUSHED}{number}"));
+            }
+        }
+        if !flushed.is_empty() {
+            self.db.transact(|transaction| {
+                for key in &flushed {
+                    let times = transaction
+                        .get(&self.server, key)?
+                        .map_or(0, |times| times.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes)));
+                    transaction.insert(&self.server, key, (times + 1).to_be_bytes())?;
+                }
+                transaction.insert(&self.server, ORDER, Self::encode_order(&order))
+            })?;
+        }
+        Ok(self.ordered(order))
+    }
+
+    /// Returns the names of keyspaces that belong to no database any more, because it was flushed.
     ///
     /// # Errors
     /// Those of the store.
-    pub fn swap(&mut self, one: u32, other: u32) -> holm::Result<()> {
-        let (one, other) = (one as usize, other as usize);
+    pub fn flushed(&self) -> holm::Result<Vec<String>> {
+        let mut names = self.db.keyspaces()?;
+        names.retain(|name| number_of(name).is_some_and(|number| !self.order.contains(&number)));
+        Ok(names)
+    }
+
+    /// Lets two databases change places, at one instant. Returns the databases from then on.
+    ///
+    /// # Errors
+    /// Those of the store; nothing has changed then.
+    pub fn swap(&self, one: u32, other: u32) -> holm::Result<Databases> {
         let mut order = self.order.clone();
-        order.swap(one, other);
-        self.server.insert(ORDER, order.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<u8>>())?;
-        self.order = order;
-        self.spaces.swap(one, other);
-        Ok(())
+        order.swap(one as usize, other as usize);
+        self.server.insert(ORDER, Self::encode_order(&order))?;
+        let mut databases = self.ordered(order);
+        databases.spaces = self.spaces.clone();
+        databases.spaces.swap(one as usize, other as usize);
+        Ok(databases)
     }
 
     /// Returns which databases have changed places: the number that each had when the database was made.
@@ -297,13 +381,15 @@ impl Store for Within<'_> {
 
 /// Reads of a snapshot.
 pub(crate) struct AtSnapshot<'d> {
-    pub(crate) databases: &'d Databases,
     pub(crate) snapshot: &'d Snapshot,
 }
 
 impl AtSnapshot<'_> {
+    /// Returns the keyspace that a database had when the snapshot was taken.
     fn keyspace(&self, database: u32, area: Area) -> Option<holm::SnapshotKeyspace> {
-        let (keys, rows) = self.databases.names(database);
+        let order = self.snapshot.keyspace(SERVER).and_then(|server| server.get(ORDER).ok().flatten());
+        let number = order.and_then(|order| decode_order(&order).get(database as usize).copied()).unwrap_or(database);
+        let (keys, rows) = names(number);
         self.snapshot.keyspace(if area == Area::Keys { &keys } else { &rows })
     }
 }

@@ -1,5 +1,6 @@
 //! The sweep: removes keys that have expired, and the members of large collections that no key has any more.
 
+use crate::events::Effects;
 use crate::execute::At;
 use crate::over_holm::Databases;
 use crate::refusal::Outcome;
@@ -11,7 +12,7 @@ use std::ops::Bound;
 const MOST: usize = 1_000;
 
 /// What a pass has removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     /// Keys that had expired.
     pub expired: u64,
@@ -19,6 +20,8 @@ pub struct Swept {
     pub rows: u64,
     /// Whether there may be more.
     pub more: bool,
+    /// What others may want to know: keys that have expired.
+    pub effects: Effects,
 }
 
 impl Databases {
@@ -42,9 +45,12 @@ impl Databases {
         swept.more |= keys.len() == MOST;
         for (index_key, _) in keys {
             let (time, key) = index_key[1..].split_at(8);
-            let (removed, _) = self.transact(at, |context| {
+            let (removed, effects) = self.transact(at, |context| {
                 let entry = context.entry(key)?;
                 if entry.live().is_none() {
+                    if entry.is_stored() {
+                        context.note_event(at.database, None, "expired", key);
+                    }
                     context.delete(&entry)?;
                 }
                 let is_of_the_key = entry.expiry().is_some_and(|expiry| expiry.to_be_bytes() == *time);
@@ -54,6 +60,7 @@ impl Databases {
                 Ok(entry.live().is_none())
             })?;
             swept.expired += u64::from(removed);
+            swept.effects.events.extend(effects.events);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A connection: its socket, its buffers and its session.
 
-use crate::joined::Run;
+use crate::joined::{Joined, Run};
 use crate::mail::Message;
 use crate::session::Session;
 use crate::shared::Shared;
@@ -168,22 +168,29 @@ impl Connection {
                     let arguments = self.parser.arguments(&input[self.start..]);
                     if !arguments.is_empty() {
                         let of = (&input[..], self.start, self.parser.places().unwrap_or_default());
-                        if !self.session.join(shared, of, &mut run, costs, out) {
-                            self.session.execute(shared, &arguments, costs, out);
+                        match self.session.join(shared, of, &mut run, costs, out) {
+                            Joined::Added => {}
+                            Joined::Alone => self.session.execute(shared, &arguments, costs, out),
+                            Joined::Later(from) => {
+                                self.read_again(from);
+                                break;
+                            }
                         }
                     }
                     self.start += used;
                     self.parser.next();
                 }
                 Err(error) => {
-                    self.session.execute_run(shared, &self.input, &mut run, costs, &mut self.output);
+                    if self.carry_out_run(shared, &mut run, costs) {
+                        break;
+                    }
                     let text = format!("ERR Protocol error: {}", error.0);
                     Reply::error(text).encode(self.session.protocol, &mut self.output);
                     self.session.is_closing = true;
                 }
             }
         }
-        self.session.execute_run(shared, &self.input, &mut run, costs, &mut self.output);
+        self.carry_out_run(shared, &mut run, costs);
         self.run = run;
         if self.start == self.input.len() {
             self.input.clear();
@@ -195,6 +202,21 @@ impl Connection {
             self.input.drain(..self.start);
             self.start = 0;
         }
+    }
+
+    /// Carries out a run. Returns whether a command has to wait now.
+    fn carry_out_run(&mut self, shared: &Shared, run: &mut Run, costs: &mut Costs) -> bool {
+        if let Some(from) = self.session.execute_run(shared, &self.input, run, costs, &mut self.output) {
+            self.read_again(from);
+        }
+        self.session.is_waiting()
+    }
+
+    /// Lets commands that are read already be read again from a place on.
+    fn read_again(&mut self, from: usize) {
+        self.start = from;
+        self.parser.next();
+        self.has_commands = true;
     }
 
     /// Elements may have come that the connection waits for.

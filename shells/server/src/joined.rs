@@ -2,11 +2,12 @@
 //! write the same key as one transaction. Writes of different keys share nothing that a transaction would save: each
 //! alone, as an update of its record, takes less time. One lookup before them lets their cache misses overlap.
 
+use crate::long::BUDGET;
 use crate::session::{Found, ReplyMode, Session};
 use crate::settings::Acknowledge;
 use crate::shared::Shared;
 use crate::statistics::Costs;
-use holm_commands::{Arguments, At, Command, Function, Place, Reply, may_share};
+use holm_commands::{Arguments, At, Command, Function, Place, Refusal, Reply, may_share};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -15,6 +16,9 @@ const MOST_WRITES: usize = 32;
 
 /// The most GETs of a run.
 const MOST_GETS: usize = 64;
+
+/// The most words of a command of a run: one with more has enough to do alone.
+const MOST_WORDS: usize = 64;
 
 /// A run that has this many bytes takes no more commands.
 const ENOUGH_BYTES: usize = 256 << 10;
@@ -41,8 +45,8 @@ enum Keys {
 #[derive(Default)]
 pub(crate) struct Run {
     way: Option<Way>,
-    /// Each command, and which of the places are its words.
-    commands: Vec<(&'static Command<Function>, Range<usize>)>,
+    /// Each command, where it begins in the input, and which of the places are its words.
+    commands: Vec<(&'static Command<Function>, usize, Range<usize>)>,
     places: Vec<Place>,
     bytes: usize,
 }
@@ -80,7 +84,7 @@ impl Run {
         let first = self.places.len();
         self.places.extend(places.iter().map(|(begin, end)| (begin + from, end + from)));
         self.bytes += places.last().map_or(0, |(_, end)| *end);
-        self.commands.push((command, first..self.places.len()));
+        self.commands.push((command, from, first..self.places.len()));
     }
 
     /// Iterates over the commands and their words.
@@ -88,14 +92,27 @@ impl Run {
         &'r self,
         input: &'r [u8],
     ) -> impl DoubleEndedIterator<Item = (&'static Command<Function>, Arguments<'r>)> + Clone {
-        self.commands.iter().map(|(command, words)| (*command, Arguments::new(input, &self.places[words.clone()])))
+        self.commands.iter().map(|(command, _, words)| (*command, Arguments::new(input, &self.places[words.clone()])))
     }
+}
+
+/// What has become of a command that may be carried out together with others.
+pub(crate) enum Joined {
+    /// It is carried out with others later.
+    Added,
+    /// It has to run by itself, now.
+    Alone,
+    /// Another thread carries out a command before it: the input is read again from this place on, once that is done.
+    Later(usize),
 }
 
 impl Session {
     /// Returns how a command may be carried out together with others.
     fn way_of(&self, shared: &Shared, arguments: &Arguments<'_>) -> Option<(&'static Command<Function>, Way)> {
         let is_plain = self.queue.is_none() && self.snapshot.is_none() && self.reply_mode == ReplyMode::On;
+        if arguments.len() > MOST_WORDS {
+            return None;
+        }
         // Each look is noted where it refuses, so what a user with rules asks for is looked at once, when it runs.
         if !is_plain || !self.is_authenticated || !self.account.may_do_all() || self.is_subscribed() {
             return None;
@@ -107,8 +124,7 @@ impl Session {
     }
 
     /// Adds a command to a run if it may be carried out together with others; `places` are those of its words behind
-    /// `from` in the input. If the run is full or has other commands, it is carried out before. Returns false if the
-    /// command has to run by itself.
+    /// `from` in the input. If the run is full or has other commands, it is carried out before.
     pub(crate) fn join(
         &mut self,
         shared: &Shared,
@@ -116,20 +132,24 @@ impl Session {
         run: &mut Run,
         costs: &mut Costs,
         out: &mut Vec<u8>,
-    ) -> bool {
+    ) -> Joined {
         let arguments = Arguments::new(&input[from..], places);
         let found = self.way_of(shared, &arguments);
         let joined = found.and_then(|(_, way)| run.with(input, way, arguments.at(1)));
         if joined.is_none() {
-            self.execute_run(shared, input, run, costs, out);
+            let later = self.execute_run(shared, input, run, costs, out);
+            if later.is_some() || self.is_waiting() {
+                return Joined::Later(later.unwrap_or(from));
+            }
         }
-        let Some((command, way)) = found else { return false };
+        let Some((command, way)) = found else { return Joined::Alone };
         run.way = joined.or(Some(way));
         run.push(command, places, from);
-        true
+        Joined::Added
     }
 
-    /// Carries out the commands of a run, and forgets them.
+    /// Carries out the commands of a run, and forgets them. Returns where the first one begins that has to wait until
+    /// another thread has carried out the one before it.
     pub(crate) fn execute_run(
         &mut self,
         shared: &Shared,
@@ -137,15 +157,21 @@ impl Session {
         run: &mut Run,
         costs: &mut Costs,
         out: &mut Vec<u8>,
-    ) {
-        let is_done = run.commands.len() > 1 && self.execute_joined(shared, input, run, costs, out);
-        if !is_done {
-            run.iter(input).for_each(|(_, arguments)| self.execute(shared, &arguments, costs, out));
+    ) -> Option<usize> {
+        let done = if run.commands.len() > 1 { self.execute_joined(shared, input, run, costs, out) } else { 0 };
+        let mut later = None;
+        for (index, (_, arguments)) in run.iter(input).enumerate().skip(done) {
+            self.execute(shared, &arguments, costs, out);
+            if self.is_waiting() {
+                later = run.commands.get(index + 1).map(|(_, from, _)| *from);
+                break;
+            }
         }
         run.clear();
+        later
     }
 
-    /// Returns false if nothing was done: each command then runs by itself.
+    /// Carries out commands of a run together, and returns how many: each of the others is to run by itself.
     fn execute_joined(
         &mut self,
         shared: &Shared,
@@ -153,7 +179,7 @@ impl Session {
         run: &Run,
         costs: &mut Costs,
         out: &mut Vec<u8>,
-    ) -> bool {
+    ) -> usize {
         let started = Instant::now();
         let replies = match run.way {
             Some(Way::Gets) => self.run_gets(shared, input, run),
@@ -161,9 +187,9 @@ impl Session {
             Some(Way::Writes(_)) => self.run_writes(shared, input, run),
             None => None,
         };
-        let Some(replies) = replies else { return false };
+        let replies = replies.unwrap_or_default();
         // Each takes its share of the time.
-        let nanos = started.elapsed().as_nanos() as u64 / run.commands.len() as u64;
+        let nanos = started.elapsed().as_nanos() as u64 / replies.len().max(1) as u64;
         for (reply, (command, arguments)) in replies.iter().zip(run.iter(input)) {
             self.requests += 1;
             self.last_command = command.name;
@@ -171,7 +197,7 @@ impl Session {
             shared.note_slow(&arguments, nanos, &self.client, self.requests);
             self.answer(reply, out);
         }
-        true
+        replies.len()
     }
 
     fn run_gets(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Option<Vec<Reply>> {
@@ -185,25 +211,29 @@ impl Session {
     fn run_writes(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Option<Vec<Reply>> {
         let at = self.at(shared);
         self.before_write(shared);
-        let (replies, signals) = shared.databases().execute_joined(run.iter(input), at)?;
-        shared.waiting.wake(&signals, &shared.mailboxes);
+        let (replies, effects) = shared.databases().execute_joined(run.iter(input), at, BUDGET)?;
+        shared.publish(&effects);
         Some(replies)
     }
 
-    /// Carries out writes of different keys, one after the other.
+    /// Carries out writes of different keys, one after the other, up to one that takes long.
     fn run_each(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Vec<Reply> {
         let at = self.at(shared);
         self.before_write(shared);
         let databases = shared.databases();
         let keys: Vec<&[u8]> = run.iter(input).map(|(_, arguments)| arguments.at(1)).collect();
         databases.look_ahead(at.database, &keys);
-        let replies = run.iter(input).zip(at.seed..).map(|((command, arguments), seed)| {
-            let done = databases.execute(command, &arguments, At { seed, ..at });
-            done.map(|(reply, signals)| {
-                shared.waiting.wake(&signals, &shared.mailboxes);
-                reply
-            })
-        });
-        replies.map(|done| done.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()))).collect()
+        let mut replies = Vec::with_capacity(keys.len());
+        for ((command, arguments), seed) in run.iter(input).zip(at.seed..) {
+            match databases.execute_within(command, &arguments, At { seed, ..at }, BUDGET) {
+                Ok((reply, effects)) => {
+                    shared.publish(&effects);
+                    replies.push(reply);
+                }
+                Err(Refusal::TooLong) => break,
+                Err(refusal) => replies.push(Reply::Error(refusal.into_text())),
+            }
+        }
+        replies
     }
 }

@@ -1,13 +1,13 @@
 //! Commands that take long: threads of their own carry them out, so that workers go on with other connections.
 //!
-//! A command begins on its worker, with a budget of pairs that it may visit. One that only reads and goes beyond the
-//! budget is begun anew here. Its connection waits for it; the reply comes back by mail, as bytes.
+//! A command begins on its worker, with a budget of pairs that it may visit. One that goes beyond the budget has done
+//! nothing yet, and is begun anew here. Its connection waits for it; the reply comes back by mail, as bytes.
 
 use crate::clients::Client;
 use crate::mail::{ConnectionPlace, Mail};
 use crate::shared::{Shared, now_millis};
 use holm::Snapshot;
-use holm_commands::{At, Command, Function, OwnedArguments, Protocol, Reply};
+use holm_commands::{Arguments, At, Command, Function, Outcome, OwnedArguments, Protocol, Refusal, Reply, WRITE};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -32,6 +32,8 @@ pub(crate) struct LongCommand {
     /// Where it reads, if not at the present.
     pub(crate) snapshot: Option<Snapshot>,
     pub(crate) protocol: Protocol,
+    /// The reply promises that what was written is synced.
+    pub(crate) must_sync: bool,
 }
 
 /// The commands that wait for a thread. `None` ends one.
@@ -68,23 +70,43 @@ impl LongCommands {
     }
 }
 
-/// Carries out long commands until the server stops.
-pub(crate) fn run(shared: &Shared) {
+/// Carries out a command at the present.
+fn execute(shared: &Shared, command: &Command<Function>, arguments: &Arguments<'_>, at: At<'_>) -> Outcome<Reply> {
+    loop {
+        // Not locked meanwhile: nobody waits for a long command who flushes a database.
+        let databases = shared.present_databases();
+        match databases.execute(command, arguments, at) {
+            // What it reads was flushed, and belongs to no database any more.
+            Err(Refusal::Store(holm::Error::Dropped { .. })) if !shared.is_present(&databases) => {}
+            done => {
+                let (reply, effects) = done?;
+                shared.publish(&effects);
+                return Ok(reply);
+            }
+        }
+    }
+}
+
+/// Carries out long commands until the server stops. Threads are numbered.
+pub(crate) fn run(shared: &Shared, thread: usize) {
     while let Some(long) = shared.long.next() {
-        let LongCommand { place, client, request, command, arguments, database, now, seed, snapshot, protocol } = long;
+        let LongCommand { place, client, request, command, arguments, protocol, must_sync, .. } = &long;
         let started = Instant::now();
-        let at = At { database, now, seed, cursors: &shared.cursors };
+        let at = At { database: long.database, now: long.now, seed: long.seed, cursors: &shared.cursors };
         let arguments = arguments.lend();
-        let answer = match &snapshot {
-            Some(snapshot) => shared.databases().read_at(snapshot, command, &arguments, at),
-            None => shared.databases().execute(command, &arguments, at).map(|(reply, _)| reply),
+        let answer = match &long.snapshot {
+            Some(snapshot) => shared.present_databases().read_at(snapshot, command, &arguments, at),
+            None if command.flags & WRITE != 0 || *must_sync => shared
+                .synced_on(thread, *must_sync, || execute(shared, command, &arguments, at))
+                .unwrap_or_else(|error| Err(Refusal::Store(error))),
+            None => execute(shared, command, &arguments, at),
         };
         let reply = answer.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
         let mut bytes = Vec::new();
-        reply.encode(protocol, &mut bytes);
+        reply.encode(*protocol, &mut bytes);
         let took = started.elapsed();
         shared.latency.note(took, || now_millis() / 1_000, || "command");
-        shared.note_slow(&arguments, took.as_nanos() as u64, &client, request);
-        shared.mailbox(place).send(Mail::Answer { id: place.id, bytes });
+        shared.note_slow(&arguments, took.as_nanos() as u64, client, *request);
+        shared.mailbox(*place).send(Mail::Answer { id: place.id, bytes });
     }
 }

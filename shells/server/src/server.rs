@@ -72,6 +72,7 @@ impl Server {
         let db = db.with_context(|| format!("opening {}", path.display()))?;
         tracing::info!(path = %path.display(), recovery = ?db.recovery().source, "opened");
         let databases = Databases::open(db, settings.databases)?;
+        databases.notifications().set(settings.notify_keyspace_events.as_bytes());
         if let Some(file) = &settings.load {
             let count = load::load(&databases, file, now_millis())?;
             tracing::info!(count, file = %file.display(), "loaded");
@@ -94,7 +95,7 @@ impl Server {
         let mut long = Vec::new();
         for number in 0..long::THREADS {
             let (shared, thread) = (shared.clone(), std::thread::Builder::new().name(format!("long-{number}")));
-            long.push(thread.spawn(move || long::run(&shared))?);
+            long.push(thread.spawn(move || long::run(&shared, number))?);
         }
         let http = shared.settings.http.map(|address| Http::start(address, &shared)).transpose()?;
         let http_address = http.as_ref().map(Http::address);
@@ -182,11 +183,14 @@ fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
         }
         let at = At { database: 0, now: now_millis(), seed: 0, cursors: &shared.cursors };
         let started = Instant::now();
-        let swept = shared.databases().sweep(at);
+        let databases = shared.present_databases();
+        drop_flushed(&databases);
+        let swept = databases.sweep(at);
         shared.latency.note(started.elapsed(), || now_millis() / 1_000, || "expire-cycle");
         pause = match swept {
             Ok(swept) => {
                 shared.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
+                shared.publish(&swept.effects);
                 if swept.more { Duration::ZERO } else { SWEEP_PAUSE }
             }
             Err(refusal) => {
@@ -194,6 +198,16 @@ fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
                 Duration::from_secs(1)
             }
         };
+    }
+}
+
+/// Drops what databases had before they were flushed.
+fn drop_flushed(databases: &Databases) {
+    let flushed = databases.flushed();
+    let dropped =
+        flushed.and_then(|names| names.iter().try_for_each(|name| databases.holm().drop_keyspace(name).map(drop)));
+    if let Err(error) = dropped {
+        tracing::warn!(%error, "what was flushed cannot be dropped yet");
     }
 }
 

@@ -13,8 +13,8 @@ use crate::subscriptions::Subscriptions;
 use crate::topics::TopicKind;
 use holm::{Snapshot, Transaction};
 use holm_commands::{
-    ALONE, Arguments, At, Command, FAST, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal, Reply,
-    RequestLimits, Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
+    ALONE, Arguments, At, BLOCKING, Command, FAST, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal,
+    Reply, RequestLimits, Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
 };
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -351,6 +351,9 @@ impl Session {
 
     fn try_data(&mut self, shared: &Shared, command: &Command<Function>, arguments: &Arguments<'_>) -> Outcome<Reply> {
         let at = self.at(shared);
+        if arguments.len() as u64 > BUDGET && command.flags & BLOCKING == 0 {
+            return Err(Refusal::TooLong);
+        }
         if let Some(snapshot) = &self.snapshot {
             return shared.databases().read_within(snapshot, command, arguments, at, BUDGET);
         }
@@ -359,17 +362,30 @@ impl Session {
         } else if self.acknowledge == Some(Acknowledge::Synced) {
             self.wants_sync = true;
         }
-        let (reply, signals) = shared.databases().execute_within(command, arguments, at, BUDGET)?;
-        shared.waiting.wake(&signals, &shared.mailboxes);
+        let (reply, effects) = shared.databases().execute_within(command, arguments, at, BUDGET)?;
+        shared.publish(&effects);
         Ok(reply)
     }
 
     /// Lets another thread carry out a command, whose reply comes later.
     fn begin_long(&mut self, shared: &Shared, command: &'static Command<Function>, arguments: &Arguments<'_>) -> Reply {
         let At { database, now, seed, .. } = self.at(shared);
-        let (snapshot, arguments) = (self.snapshot.clone(), OwnedArguments::from(*arguments));
+        let (snapshot, must_sync) = (self.snapshot.clone(), self.is_synced(shared));
+        let arguments = OwnedArguments::from(*arguments);
         let (place, client, request, protocol) = (self.place, self.client.clone(), self.requests, self.protocol);
-        let long = LongCommand { place, client, request, command, arguments, database, now, seed, snapshot, protocol };
+        let long = LongCommand {
+            place,
+            client,
+            request,
+            command,
+            arguments,
+            database,
+            now,
+            seed,
+            snapshot,
+            protocol,
+            must_sync,
+        };
         shared.statistics.long_commands.fetch_add(1, Ordering::Relaxed);
         shared.long.begin(long);
         self.is_away = true;

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 use clap::{Parser, ValueEnum};
+use holm_commands::Notifications;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -107,6 +108,9 @@ pub struct Settings {
     /// What takes longer is kept for LATENCY; 0 for nothing
     #[arg(long, default_value_t = 0, value_name = "MILLISECONDS")]
     pub latency_monitor_threshold: u64,
+    /// The events about keys that subscribers are told, as letters: K or E for the channels, A for all classes
+    #[arg(long, default_value = "", value_name = "LETTERS")]
+    pub notify_keyspace_events: String,
     /// A file of keys and values, separated by tabs, to store in database 0 before clients are served
     #[arg(long, value_name = "FILE")]
     pub load: Option<PathBuf>,
@@ -163,6 +167,9 @@ impl Settings {
         }
         if self.tls_listen.is_none() && (self.tls_cert.is_some() || self.tls_client_ca.is_some()) {
             bail!("--tls-cert and --tls-client-ca need --tls-listen");
+        }
+        if !Notifications::default().set(self.notify_keyspace_events.as_bytes()) {
+            bail!("--notify-keyspace-events takes letters of Ag$lshzxeKEtmdn");
         }
         if self.workers == Some(0) || self.databases == 0 || self.databases > 1_024 || self.maxclients == 0 {
             bail!("--workers and --maxclients are at least 1, --databases between 1 and 1024");

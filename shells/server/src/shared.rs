@@ -5,7 +5,7 @@ use crate::clients::{Client, Clients};
 use crate::commands::OWN;
 use crate::feeds::Feeds;
 use crate::latency::Latency;
-use crate::long::LongCommands;
+use crate::long::{LongCommands, THREADS};
 use crate::mail::{ConnectionPlace, Mailbox};
 use crate::session::Found;
 use crate::settings::{Acknowledge, Settings};
@@ -14,18 +14,18 @@ use crate::statistics::Statistics;
 use crate::tls::Tls;
 use crate::topics::Topics;
 use crate::waiting::Waiting;
-use holm_commands::{Arguments, CommandIndex, Cursors, Databases, Function, TABLE};
+use holm_commands::{Arguments, CommandIndex, Cursors, Databases, Effects, Function, TABLE};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// What connections need of the server.
 pub(crate) struct Shared {
     pub(crate) settings: Settings,
-    /// Written by what replaces whole databases: FLUSHDB, FLUSHALL, SWAPDB.
-    databases: RwLock<Databases>,
+    /// Replaced by what replaces whole databases: FLUSHDB, FLUSHALL, SWAPDB.
+    databases: RwLock<Arc<Databases>>,
     pub(crate) cursors: Cursors,
     pub(crate) data: CommandIndex<Function>,
     pub(crate) own: CommandIndex<crate::commands::OwnFunction>,
@@ -48,7 +48,8 @@ pub(crate) struct Shared {
     pub(crate) started: Instant,
     pub(crate) run_id: String,
     pub(crate) port: u16,
-    /// By worker: it has written, and has not synced since. Only where replies wait for syncs.
+    /// By worker, and behind them by thread of long commands: it has written, and has not synced since. Only where
+    /// replies wait for syncs.
     unsynced: Vec<AtomicBool>,
     pub(crate) max_clients: AtomicUsize,
     pub(crate) max_output: AtomicUsize,
@@ -88,12 +89,12 @@ impl Shared {
             sweeps: AtomicBool::new(true),
             started: Instant::now(),
             run_id: format!("{:016x}{:016x}{:08x}", random(), random(), std::process::id()),
-            unsynced: mailboxes.iter().map(|_| AtomicBool::new(false)).collect(),
+            unsynced: (0..mailboxes.len() + THREADS).map(|_| AtomicBool::new(false)).collect(),
             max_clients: AtomicUsize::new(settings.maxclients),
             max_output: AtomicUsize::new(settings.max_output),
             slower_than: AtomicI64::new(settings.slowlog_log_slower_than),
             parameters: Mutex::default(),
-            databases: RwLock::new(databases),
+            databases: RwLock::new(Arc::new(databases)),
             settings,
             mailboxes: Arc::new(mailboxes),
             acceptor,
@@ -101,13 +102,39 @@ impl Shared {
         }
     }
 
-    pub(crate) fn databases(&self) -> RwLockReadGuard<'_, Databases> {
+    /// Returns the databases, which stay as they are for as long as the caller keeps this. For commands that are short.
+    pub(crate) fn databases(&self) -> RwLockReadGuard<'_, Arc<Databases>> {
         self.databases.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no command runs, and keeps commands waiting.
-    pub(crate) fn databases_alone(&self) -> RwLockWriteGuard<'_, Databases> {
-        self.databases.write().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the databases as they are now. For what takes long: others may replace them meanwhile.
+    pub(crate) fn present_databases(&self) -> Arc<Databases> {
+        self.databases().clone()
+    }
+
+    /// Returns whether these are the databases of now.
+    pub(crate) fn is_present(&self, databases: &Arc<Databases>) -> bool {
+        Arc::ptr_eq(&self.databases(), databases)
+    }
+
+    /// Tells others what a command has done: those who wait for elements, and subscribers of events.
+    pub(crate) fn publish(&self, effects: &Effects) {
+        self.waiting.wake(&effects.signals, &self.mailboxes);
+        for event in &effects.events {
+            for (channel, message) in self.databases().notifications().messages(event) {
+                self.topics.publish(&channel, &message, &self.mailboxes);
+            }
+        }
+    }
+
+    /// Replaces the databases, between commands.
+    pub(crate) fn replace_databases(
+        &self,
+        new: impl FnOnce(&Databases) -> holm::Result<Databases>,
+    ) -> holm::Result<()> {
+        let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
+        *databases = Arc::new(new(&databases)?);
+        Ok(())
     }
 
     /// Finds a command of either table.
@@ -119,6 +146,21 @@ impl Shared {
     /// Notes, before the first write of a worker since its last sync, that replies must wait for a sync.
     pub(crate) fn note_write(&self, worker: usize) {
         self.unsynced[worker].store(true, Ordering::SeqCst);
+    }
+
+    /// Carries out a command on a thread of long commands. What it has written is synced before this returns, if its
+    /// reply promises that or if all replies do.
+    pub(crate) fn synced_on<T>(&self, thread: usize, must_sync: bool, act: impl FnOnce() -> T) -> holm::Result<T> {
+        let place = self.mailboxes.len() + thread;
+        if self.settings.acknowledge == Acknowledge::Synced {
+            self.note_write(place);
+        }
+        let done = act();
+        if must_sync || self.settings.acknowledge == Acknowledge::Synced {
+            self.present_databases().holm().sync()?;
+            self.note_synced(place);
+        }
+        Ok(done)
     }
 
     /// Returns whether something that a worker has read may not be synced yet. A writer sets its flag before it writes

@@ -8,6 +8,10 @@ mod clients;
 mod commands;
 #[path = "server/durability.rs"]
 mod durability;
+#[path = "server/events.rs"]
+mod events;
+#[path = "server/flushes.rs"]
+mod flushes;
 #[path = "server/hostile.rs"]
 mod hostile;
 #[path = "server/http.rs"]

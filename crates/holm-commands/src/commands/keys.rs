@@ -47,6 +47,8 @@ fn rename_to(context: &Context<'_>, arguments: &Arguments<'_>, only_if_absent: b
         return Ok(false);
     }
     context.transfer(&from, &to, false)?;
+    context.note_event(context.database.get(), None, "rename_from", &arguments[1]);
+    context.note_event(context.database.get(), None, "rename_to", &arguments[2]);
     signal_if_list(context, &from, &arguments[2]);
     Ok(true)
 }
@@ -92,6 +94,7 @@ pub(crate) fn copy(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<
         return Ok(Reply::Integer(0));
     }
     context.transfer(&from, &to, true)?;
+    context.note_event(target, None, "copy_to", &arguments[2]);
     if target == context.database.get() {
         signal_if_list(context, &from, &arguments[2]);
     }
@@ -108,6 +111,8 @@ pub(crate) fn move_key(context: &Context<'_>, arguments: &Arguments<'_>) -> Outc
         return Ok(Reply::Integer(0));
     }
     context.transfer(&from, &to, false)?;
+    context.note_event(context.database.get(), None, "move_from", &arguments[1]);
+    context.note_event(target, None, "move_to", &arguments[1]);
     Ok(Reply::Integer(1))
 }
 

@@ -6,6 +6,7 @@ use crate::commands::sorted_sets::count_option;
 use crate::context::Context;
 use crate::list::{List, Side};
 use crate::number::parse_float;
+use crate::record::Kind;
 use crate::refusal::{Outcome, Refusal, SYNTAX};
 use crate::reply::Reply;
 
@@ -30,6 +31,16 @@ fn side(text: &[u8]) -> Outcome<Side> {
     }
 }
 
+/// The event of a pop.
+fn popped(side: Side) -> &'static str {
+    if side == Side::Left { "lpop" } else { "rpop" }
+}
+
+/// The event of a push.
+fn pushed(side: Side) -> &'static str {
+    if side == Side::Left { "lpush" } else { "rpush" }
+}
+
 /// Moves one element; `None` if there is none.
 fn move_one<'c>(context: &'c Context<'c>, keys: (&[u8], &[u8]), (from, to): (Side, Side)) -> Outcome<Option<Vec<u8>>> {
     let mut source = List::open(context, keys.0)?;
@@ -39,6 +50,8 @@ fn move_one<'c>(context: &'c Context<'c>, keys: (&[u8], &[u8]), (from, to): (Sid
     if keys.0 == keys.1 {
         let element = source.pop(from)?.unwrap_or_default();
         source.push(to, &element)?;
+        context.note_event(context.database.get(), Some(Kind::List), popped(from), keys.0);
+        context.next_event(pushed(to));
         source.save()?;
         context.signal(keys.1);
         return Ok(Some(element));
@@ -46,7 +59,9 @@ fn move_one<'c>(context: &'c Context<'c>, keys: (&[u8], &[u8]), (from, to): (Sid
     let mut target = List::open(context, keys.1)?;
     let element = source.pop(from)?.unwrap_or_default();
     target.push(to, &element)?;
+    context.next_event(popped(from));
     source.save()?;
+    context.next_event(pushed(to));
     target.save()?;
     context.signal(keys.1);
     Ok(Some(element))
@@ -78,6 +93,7 @@ fn pop_waiting<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>, side: Si
     for key in arguments.from(1).take(arguments.len() - 2) {
         let mut list = List::open(context, key)?;
         if let Some(element) = list.pop(side)? {
+            context.next_event(popped(side));
             list.save()?;
             return Ok(Reply::bulks([key, &element]));
         }
@@ -107,6 +123,7 @@ fn pop_of_several<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>, at: u
             elements.push(element);
         }
         if !elements.is_empty() {
+            context.next_event(popped(side));
             list.save()?;
             return Ok(Some(Reply::Array(vec![Reply::bulk(key), Reply::bulks(elements)])));
         }

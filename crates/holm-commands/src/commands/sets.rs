@@ -94,9 +94,11 @@ pub(crate) fn smove<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> 
     }
     if arguments[1] != arguments[2] {
         from.remove(member)?;
+        context.next_event("srem");
         from.save()?;
         if !to.contains(member)? {
             to.insert(member, &[])?;
+            context.next_event("sadd");
             to.save()?;
         }
     }

@@ -146,6 +146,9 @@ fn add_all<'c>(
             Change::Same(score) => Some(score),
         };
     }
+    if conditions.increments {
+        context.next_event("zincr");
+    }
     set.save()?;
     if added > 0 {
         context.signal(key);
@@ -222,6 +225,11 @@ pub(crate) fn zrevrank<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) 
     rank(context, arguments, true)
 }
 
+/// The event of a pop.
+fn popped(greatest: bool) -> &'static str {
+    if greatest { "zpopmax" } else { "zpopmin" }
+}
+
 /// Removes the members with the least or the greatest scores and returns them.
 fn pop(set: &mut Members<'_, '_>, count: usize, greatest: bool) -> Outcome<Vec<(Vec<u8>, f64)>> {
     let mut found = Vec::new();
@@ -266,6 +274,7 @@ fn pop_waiting<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>, greatest
     for key in arguments.from(1).take(arguments.len() - 2) {
         let mut set = open(context, key)?;
         if let Some((member, score)) = pop(&mut set, 1, greatest)?.pop() {
+            context.next_event(popped(greatest));
             set.save()?;
             return Ok(Reply::Array(vec![Reply::bulk(key), Reply::bulk(member), Reply::Double(score)]));
         }
@@ -294,6 +303,7 @@ fn pop_of_several<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>, at: u
         let mut set = open(context, key)?;
         let found = pop(&mut set, count, greatest)?;
         if !found.is_empty() {
+            context.next_event(popped(greatest));
             set.save()?;
             let of = |(member, score): (Vec<u8>, f64)| Reply::Array(vec![Reply::bulk(member), Reply::Double(score)]);
             return Ok(Some(Reply::Array(vec![Reply::bulk(key), Reply::Array(found.into_iter().map(of).collect())])));

@@ -18,7 +18,7 @@ fn text(reply: &Reply) -> String {
 fn joined(tested: &Tested, lines: &[String]) -> Option<Vec<String>> {
     let words = words(lines);
     let commands = words.iter().map(|words| (tested.command(words.lend().at(0)), words.lend()));
-    let (replies, _) = tested.databases.execute_joined(commands, tested.at())?;
+    let (replies, _) = tested.databases.execute_joined(commands, tested.at(), u64::MAX)?;
     Some(replies.iter().map(text).collect())
 }
 
@@ -88,8 +88,8 @@ fn they_tell_which_keys_have_new_elements() {
     let tested = Tested::new();
     let words = words(&["lpush l a", "set s 1", "zadd z 1 m"].map(str::to_owned));
     let commands = words.iter().map(|words| (tested.command(words.lend().at(0)), words.lend()));
-    let (_, signals) = tested.databases.execute_joined(commands, tested.at()).unwrap();
-    assert_eq!(signals, [(0, b"l".to_vec()), (0, b"z".to_vec())]);
+    let (_, effects) = tested.databases.execute_joined(commands, tested.at(), u64::MAX).unwrap();
+    assert_eq!(effects.signals, [(0, b"l".to_vec()), (0, b"z".to_vec())]);
 }
 
 #[test]

@@ -7,7 +7,9 @@ use crate::feeds::NoFeed;
 use crate::session::Session;
 use crate::shared::Shared;
 use holm::{Change, Changes};
-use holm_commands::{Arguments, Outcome, Refusal, Reply, SYNTAX, count, describe_record, parse_integer};
+use holm_commands::{
+    Arguments, Outcome, Refusal, Reply, SYNTAX, count, describe_record, flushed_database, parse_integer,
+};
 use std::sync::PoisonError;
 
 /// The most epochs of one answer.
@@ -29,13 +31,21 @@ fn change(change: Change<'_>, order: &[u32]) -> Option<Reply> {
         Change::Remove { keyspace, key } => {
             vec![Reply::fixed("del"), Reply::Integer(database(keyspace, order)?), Reply::bulk(key)]
         }
-        Change::Drop { keyspace } => vec![Reply::fixed("flush"), Reply::Integer(database(keyspace, order)?)],
         _ => return None,
     }))
 }
 
+/// Returns that a database was flushed, if that is what has changed.
+fn flush(change: Change<'_>) -> Option<Reply> {
+    let Change::Put { keyspace, key, .. } = change else { return None };
+    let database = flushed_database(keyspace, key)?;
+    Some(Reply::Array(vec![Reply::fixed("flush"), Reply::Integer(database.into())]))
+}
+
 fn epoch(changes: &Changes, order: &[u32]) -> Reply {
-    let all = changes.iter().filter_map(|one| change(one, order)).collect();
+    // What a database had before it was flushed is in keyspaces that belong to none any more. What it has since comes
+    // behind that.
+    let all = changes.iter().filter_map(flush).chain(changes.iter().filter_map(|one| change(one, order))).collect();
     Reply::Array(vec![Reply::Integer(changes.epoch() as i64), Reply::Array(all)])
 }
 

@@ -27,6 +27,7 @@ fn parameters(shared: &Shared) -> Vec<(String, String)> {
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
         ("max-output", shared.max_output.load(Ordering::Relaxed).to_string()),
+        ("notify-keyspace-events", shared.databases().notifications().letters()),
         ("port", shared.port.to_string()),
         ("proto-max-bulk-len", settings.max_request.to_string()),
         // Passwords are shown to nobody.
@@ -78,6 +79,7 @@ fn changeable(shared: &Shared) -> Vec<Changeable> {
         ("latency-monitor-threshold", settings.latency_monitor_threshold.to_string()),
         ("max-output", settings.max_output.to_string()),
         ("maxclients", settings.maxclients.to_string()),
+        ("notify-keyspace-events", settings.notify_keyspace_events.clone()),
         ("slowlog-log-slower-than", settings.slowlog_log_slower_than.to_string()),
         ("slowlog-max-len", settings.slowlog_max_len.to_string()),
     ];
@@ -127,6 +129,11 @@ fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
             shared.latency.set_percentiles(percentiles);
         }
         "latency-monitor-threshold" => shared.latency.set_threshold(size()? as u64),
+        "notify-keyspace-events" => {
+            if !shared.databases().notifications().set(value) {
+                return Err(wrong("Invalid event class character. Use 'Ag$lshzxeKEtmdn'."));
+            }
+        }
         "slowlog-log-slower-than" => shared.slower_than.store(number()?, Ordering::Relaxed),
         "slowlog-max-len" => shared.slow_log.set_most(size()?),
         "acknowledge" | "aclfile" | "bind" | "databases" | "port" | "proto-max-bulk-len" | "workers" => {
@@ -171,7 +178,6 @@ fn holds_without_effect(name: &str) -> bool {
         "maxmemory-clients",
         "maxmemory-samples",
         "min-replicas-to-write",
-        "notify-keyspace-events",
         "rdb-key-save-delay",
         "rdbcompression",
         "repl-diskless-sync-delay",

@@ -58,6 +58,8 @@ fn persistence(shared: &Shared, text: &mut String) -> std::fmt::Result {
     writeln!(text, "pending_bytes:{}\r\npending_us:{}\r", stats.epochs.pending_bytes, stats.epochs.pending_ns / 1_000)?;
     writeln!(text, "longest_sync_us:{}\r", stats.log.longest_sync_ns / 1_000)?;
     writeln!(text, "throttled_writes:{}\r\naof_enabled:1\r", stats.epochs.throttled_writes)?;
+    let flushed = shared.databases().flushed().map_or(0, |names| names.len());
+    writeln!(text, "flushed_keyspaces:{flushed}\r")?;
     writeln!(text, "rdb_changes_since_last_save:0\r\nrdb_bgsave_in_progress:0\r\naof_rewrite_in_progress:0\r")
 }
 

@@ -21,15 +21,14 @@ fn check_flush_option(arguments: &Arguments<'_>) -> Outcome<()> {
 pub(super) fn flushdb(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     check_flush_option(arguments)?;
     session.before_write(shared);
-    shared.databases_alone().flush(session.database)?;
+    shared.replace_databases(|databases| databases.flush([session.database]))?;
     Ok(Reply::OK)
 }
 
 pub(super) fn flushall(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     check_flush_option(arguments)?;
     session.before_write(shared);
-    let mut databases = shared.databases_alone();
-    (0..databases.count()).try_for_each(|number| databases.flush(number))?;
+    shared.replace_databases(|databases| databases.flush(0..databases.count()))?;
     Ok(Reply::OK)
 }
 
@@ -41,7 +40,7 @@ pub(super) fn swapdb(session: &mut Session, shared: &Shared, arguments: &Argumen
     };
     let (one, other) = (number(1, "first")?, number(2, "second")?);
     session.before_write(shared);
-    shared.databases_alone().swap(one, other)?;
+    shared.replace_databases(|databases| databases.swap(one, other))?;
     shared.waiting.wake_all(&shared.mailboxes);
     Ok(Reply::OK)
 }

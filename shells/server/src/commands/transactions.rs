@@ -126,8 +126,8 @@ pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) ->
             })?,
         }
     };
-    let Some((replies, signals)) = committed else { return Ok(Reply::NullArray) };
-    shared.waiting.wake(&signals, &shared.mailboxes);
+    let Some((replies, effects)) = committed else { return Ok(Reply::NullArray) };
+    shared.publish(&effects);
     let mut answered = Vec::with_capacity(replies.len());
     for (reply, (found, arguments)) in replies.into_iter().zip(&queue.commands) {
         answered.push(match (reply, found) {
