@@ -46,6 +46,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     refuse_shortened(dir, &superblock, &files)?;
     let IndexRead { index, earlier } = index_file::read(&*vfs, dir, &superblock, first_block(geometry));
     if index.is_none() {
+        expect_all_leaves(&*files[Area::Leaves as usize], &superblock);
         refuse_changed(dir, &superblock, &files)?;
     }
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
@@ -153,6 +154,19 @@ pub fn open_read_only(
     let next = superblock.log_start.position();
     let recovery = Recovery { damaged, ..Recovery::of(Found::Clean, superblock.epoch) };
     Ok(Opened::new(medium, recovery, (superblock, superblock_file), options.log, next))
+}
+
+/// Bytes that are announced at once. Linux reads no more for one announcement than it reads ahead: this, by default.
+const READ_AHEAD: u64 = 128 << 10;
+
+/// Lets the kernel read all leaves front to back. Recovery will look at each, and the mapping by itself reads nothing
+/// ahead.
+fn expect_all_leaves(leaves: &dyn VfsFile, superblock: &Superblock) {
+    // The length is a hint. A file that has grown since, or whose length cannot be read, is read less far ahead.
+    let end = leaves.len().unwrap_or(superblock.lengths[Area::Leaves as usize]);
+    for from in (0..end).step_by(READ_AHEAD as usize) {
+        leaves.expect_reading(from, READ_AHEAD.min(end - from));
+    }
 }
 
 fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn VfsFile>> {
