@@ -43,8 +43,8 @@ impl Entry {
 /// until it is committed. While a batch is applied, readers and writers of the same leaves wait: less than a
 /// microsecond for a few writes, and about a millisecond for some thousand.
 ///
-/// [`Batch::insert`] and [`Batch::remove`] take the batch and return it, for chains. In a loop, assign what they
-/// return:
+/// [`Batch::insert`], [`Batch::remove`] and their kin take the batch and return it, for chains. [`Batch::push_insert`]
+/// and [`Batch::push_remove`] add to a batch that stays where it is, for loops and for batches in structs:
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -52,7 +52,7 @@ impl Entry {
 /// let (reefs, count) = (db.keyspace("reefs")?, db.keyspace("count")?);
 /// let mut batch = db.batch();
 /// for name in ["north", "south", "east"] {
-///     batch = batch.insert(&reefs, name, "coral");
+///     batch.push_insert(&reefs, name, "coral");
 /// }
 /// batch.insert(&count, "reefs", "3").commit()?;
 /// assert_eq!(count.get("reefs")?.as_deref(), Some(&b"3"[..]));
@@ -80,7 +80,7 @@ impl Batch {
         Batch { engine, operations: Vec::new(), bytes: 0, mark: None, refused: None }
     }
 
-    fn push(mut self, keyspace: &Keyspace, key: &[u8], value: Option<&[u8]>, deadline: Deadline) -> Self {
+    fn push(&mut self, keyspace: &Keyspace, key: &[u8], value: Option<&[u8]>, deadline: Deadline) -> &mut Self {
         if let Err(error) = limit(key, value.unwrap_or_default()) {
             self.refused.get_or_insert(error);
         }
@@ -99,7 +99,32 @@ impl Batch {
         if let Err(error) = keyspace.tree().check_expires() {
             self.refused.get_or_insert(error);
         }
-        self.push(keyspace, key, Some(value), deadline)
+        self.push(keyspace, key, Some(value), deadline);
+        self
+    }
+
+    /// As [`Batch::insert`], for a batch that stays where it is. Returns it, for further writes.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// fn note(batch: &mut holm::Batch, reefs: &holm::Keyspace, name: &str) {
+    ///     batch.push_insert(reefs, name, "coral").push_remove(reefs, "unknown");
+    /// }
+    /// let mut batch = db.batch();
+    /// ["north", "south"].iter().for_each(|name| note(&mut batch, &reefs, name));
+    /// batch.commit()?;
+    /// assert_eq!(reefs.len()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn push_insert(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
+        self.push(keyspace, key.as_ref(), Some(value.as_ref()), Deadline::NEVER)
+    }
+
+    /// As [`Batch::remove`], for a batch that stays where it is: see [`Batch::push_insert`].
+    pub fn push_remove(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> &mut Self {
+        self.push(keyspace, key.as_ref(), None, Deadline::NEVER)
     }
 
     /// Adds a write that stores a value under a key, after the writes added before. An invalid write, such as one with
@@ -114,8 +139,9 @@ impl Batch {
     /// assert_eq!(reefs.get("north")?.as_deref(), Some(&b"sand"[..])); // in the order in which they were added
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert(self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
-        self.push(keyspace, key.as_ref(), Some(value.as_ref()), Deadline::NEVER)
+    pub fn insert(mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.push_insert(keyspace, key, value);
+        self
     }
 
     /// Adds a write that stores a value that expires, as [`Keyspace::insert_for`]. The lifetime counts from this call
@@ -176,8 +202,9 @@ impl Batch {
     /// assert!(reefs.is_empty()?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn remove(self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Self {
-        self.push(keyspace, key.as_ref(), None, Deadline::NEVER)
+    pub fn remove(mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Self {
+        self.push_remove(keyspace, key);
+        self
     }
 
     /// Sets the database's mark with the batch: see [`Database::mark`](crate::Database::mark). The last of several

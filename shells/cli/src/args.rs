@@ -13,7 +13,7 @@ mod units;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use backup::{Apply, Backup, Restore, Verify};
+pub(crate) use backup::{Apply, Backup, Dump, Restore, Verify};
 pub(crate) use damage::{Repaired, Scrubbed};
 pub(crate) use database::{Bench, Compacted, Dropped, Keyspaces, Swept};
 pub(crate) use program::{Completions, Manual};
@@ -94,7 +94,10 @@ pub(crate) enum Verb {
     /// Write a backup of the whole database
     #[command(after_help = backup::BACKUP)]
     Backup(Backup),
-    /// Make a database of a whole backup
+    /// Write the whole database as text
+    #[command(after_help = backup::DUMP)]
+    Dump(Dump),
+    /// Make a database of a whole backup, or of the text of `dump`
     #[command(after_help = backup::RESTORE)]
     Restore(Restore),
     /// Bring a restored database to a later backup

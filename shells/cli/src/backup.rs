@@ -81,7 +81,7 @@ fn complete(args: &Backup, since: u64, file: &File, path: &Path) -> anyhow::Resu
     Ok(info)
 }
 
-fn sync_folder_of(file: &Path) -> anyhow::Result<()> {
+pub(crate) fn sync_folder_of(file: &Path) -> anyhow::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder).and_then(|folder| folder.sync_all()).with_context(|| format!("syncing {}", folder.display()))
 }

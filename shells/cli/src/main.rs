@@ -18,6 +18,7 @@ mod completions;
 mod count;
 mod del;
 mod drop;
+mod dump;
 mod escape;
 mod exit;
 mod expire;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         args::Verb::Export(args) => export::run(args),
         args::Verb::Clear(args) => clear::run(args),
         args::Verb::Backup(args) => backup::run(args),
+        args::Verb::Dump(args) => dump::run(args),
         args::Verb::Restore(args) => restore::run(args),
         args::Verb::Apply(args) => apply::run(args),
         args::Verb::Verify(args) => verify::run(args),

@@ -26,10 +26,29 @@ pub(crate) struct Backup {
     pub(crate) since: Option<u64>,
 }
 
-pub(super) const RESTORE: &str = "\
-The folder must not exist, or be empty. It gets its name once the database in it is complete.
+pub(super) const DUMP: &str = "\
+JSON lines, for other programs and versions: all keyspaces with their options, all records with the times at which they \
+expire, and the mark. `restore` makes a database of the text. A backup is smaller and faster, and continued by others.
 
 Examples:
+  holm dump packages.holm packages.jsonl
+  holm dump packages.holm | zstd > packages.jsonl.zst";
+
+/// Arguments of `dump`.
+#[derive(Debug, Args)]
+pub(crate) struct Dump {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// File to create; standard output if absent or -
+    pub(crate) file: Option<PathBuf>,
+}
+
+pub(super) const RESTORE: &str = "\
+The folder must not exist, or be empty. It gets its name once the database in it is complete. The input is a whole \
+backup, or the text of `dump`.
+
+Examples:
+  holm restore packages.holm packages.jsonl
   holm restore packages.holm monday.backup
   ssh elsewhere 'cat packages.backup' | holm restore packages.holm";
 
@@ -38,7 +57,7 @@ Examples:
 pub(crate) struct Restore {
     /// Path of the new database
     pub(crate) database: PathBuf,
-    /// File with the backup; standard input if absent or -
+    /// File with the backup or the text; standard input if absent or -
     pub(crate) file: Option<PathBuf>,
 }
 

@@ -94,13 +94,17 @@ impl<R: BufRead> ByLine for Jsonl<R> {
     }
 
     fn parse(&self, pair: &mut Pair) -> Result<(), Fault> {
-        let object: Object =
-            serde_json::from_slice(without_line_end(&self.line)).map_err(|error| json_fault(&error))?;
-        pair.key = member("key", object.key, object.key_base16)?;
-        pair.value = member("value", object.value, object.value_base16)?;
-        pair.expires_ms = object.expires_ms;
-        self.limits.allow(&pair.key, &pair.value)
+        parse(&self.line, self.limits, pair)
     }
+}
+
+/// Parses the record of a line.
+pub(crate) fn parse(line: &[u8], limits: Limits, pair: &mut Pair) -> Result<(), Fault> {
+    let object: Object = serde_json::from_slice(without_line_end(line)).map_err(|error| json_fault(&error))?;
+    pair.key = member("key", object.key, object.key_base16)?;
+    pair.value = member("value", object.value, object.value_base16)?;
+    pair.expires_ms = object.expires_ms;
+    limits.allow(&pair.key, &pair.value)
 }
 
 /// Returns the fault without serde's "at line 1", because the true line number is printed beside it.

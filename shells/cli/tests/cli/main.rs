@@ -5,6 +5,7 @@ mod atomic;
 mod backups;
 mod compaction;
 mod damaged;
+mod dumps;
 mod expiry;
 mod input;
 mod load;
