@@ -68,7 +68,7 @@ fn fill(text: &mut impl BufRead, database: &Database) -> anyhow::Result<Tally> {
         let record = jsonl::parse(&line, LIMITS, &mut pair);
         match (record, &keyspace) {
             (Ok(()), Some(keyspace)) => {
-                insert(keyspace, &pair).map_err(at)?;
+                insert(keyspace, &pair).map_err(|error| at(error.into()))?;
                 tally.records += 1;
             }
             (Ok(()), None) => bail!("line {number}: a record without a keyspace"),
@@ -94,11 +94,11 @@ fn create(database: &Database, name: &str, expires: bool) -> anyhow::Result<Keys
     Ok(database.keyspace_with(name, &KeyspaceOptions::new().expires(expires))?)
 }
 
-fn insert(keyspace: &Keyspace, pair: &Pair) -> anyhow::Result<()> {
-    Ok(match pair.expires_ms {
-        Some(millis) => keyspace.insert_until(&pair.key, &pair.value, UNIX_EPOCH + Duration::from_millis(millis))?,
-        None => keyspace.insert(&pair.key, &pair.value)?,
-    })
+fn insert(keyspace: &Keyspace, pair: &Pair) -> holm::Result<()> {
+    match pair.expires_ms {
+        Some(millis) => keyspace.insert_until(&pair.key, &pair.value, UNIX_EPOCH + Duration::from_millis(millis)),
+        None => keyspace.insert(&pair.key, &pair.value),
+    }
 }
 
 /// Compares the counts with those of the dump, and sets the mark.
