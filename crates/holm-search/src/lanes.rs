@@ -2,8 +2,8 @@
 //!
 //! A lane is a number of four, eight or sixteen bytes. Lanes are signed, because every level of vector instructions can
 //! compare signed numbers of the first two sizes; lanes of sixteen bytes are compared one by one. Other keys are mapped
-//! to lanes in the same order by the caller. A node is whole lines of lanes, padded with the greatest lane. That lane is
-//! below no key, so a count needs no length.
+//! to lanes in the same order by the caller. A node is whole lines of lanes, padded with the greatest lane. That lane
+//! is below no key, so a count needs no length.
 //!
 //! Unlike the kernels of [`crate::Search`], these do not dispatch on each call. An operation matches on [`Vectors`]
 //! once, and everything below it is generic over the chosen kernels.

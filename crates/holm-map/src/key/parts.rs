@@ -175,7 +175,7 @@ narrow_parts! {
     i16 as u16: 2;
 }
 
-/// The bits of a part of so many bytes, all set.
+/// The bits of a part of that many bytes, all set.
 const fn all(bytes: u32) -> u128 {
     u128::MAX >> (128 - 8 * bytes)
 }

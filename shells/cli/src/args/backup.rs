@@ -27,8 +27,9 @@ pub(crate) struct Backup {
 }
 
 pub(super) const DUMP: &str = "\
-JSON lines, for other programs and versions: all keyspaces with their options, all records with the times at which they \
-expire, and the mark. `restore` makes a database of the text. A backup is smaller and faster, and continued by others.
+JSON lines, for other programs and versions: all keyspaces with their options, all records with the times at which \
+they expire, and the mark. `restore` makes a database of the text. A backup is smaller and faster, and can be followed \
+by increments.
 
 Examples:
   holm dump packages.holm packages.jsonl
