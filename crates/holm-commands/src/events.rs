@@ -1,4 +1,4 @@
-//! Events about keys: what subscribers of keyspace notifications are told.
+//! Events about keys: the messages that subscribers of keyspace notifications get.
 //!
 //! Commands replace records in one place, and the name of the running command says which event that is. Those that do
 //! different things with several keys state the event before they do each.
@@ -47,7 +47,7 @@ fn all() -> u32 {
     LETTERS.iter().filter(|(_, _, is_among_all)| *is_among_all).map(|(_, flag, _)| flag).sum()
 }
 
-/// Which events subscribers are told. None, unless somebody asks for some.
+/// Which events subscribers get messages of: none, until an operator asks for some.
 #[derive(Debug, Default)]
 pub struct Notifications(AtomicU32);
 
@@ -71,7 +71,7 @@ impl Notifications {
         has_all.then_some('A').into_iter().chain(own.map(|(letter, ..)| char::from(*letter))).collect()
     }
 
-    /// Returns the classes that are asked for, if there is a channel to tell them.
+    /// Returns the classes that are asked for, if there is a channel for them.
     pub(crate) fn classes(&self) -> u32 {
         let flags = self.0.load(Ordering::Relaxed);
         if flags & (BY_KEY | BY_EVENT) == 0 { 0 } else { flags & !(BY_KEY | BY_EVENT) }
@@ -102,7 +102,7 @@ pub struct Event {
 /// What others may want to know of a command that was carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// Keys to which elements have come that somebody may wait for.
+    /// Keys to which elements have come that clients may wait for.
     pub signals: Vec<Signal>,
     /// What has happened to keys, in its order.
     pub events: Vec<Event>,

@@ -1,8 +1,8 @@
 //! Commands that follow each other and write the same key: one transaction carries them all out.
 //!
-//! Begin and commit are paid once, and so are the read and the write of what several change. Each command sees what those before
-//! it have written. One that is refused before it has written anything leaves the others as they are. Whatever else
-//! goes wrong undoes the transaction, and each command then runs by itself, as if it had come alone.
+//! Begin and commit are paid once, and so are the read and the write of what several change. Each command sees what
+//! those before it have written. One that is refused before it has written anything leaves the others as they are.
+//! Whatever else goes wrong undoes the transaction, and each command then runs by itself, as if it had come alone.
 
 use crate::arguments::Arguments;
 use crate::command::{BLOCKING, Command, ONE, WRITE};

@@ -107,7 +107,7 @@ impl Databases {
         self.spaces.len() as u32
     }
 
-    /// Returns which events subscribers are told.
+    /// Returns which events subscribers get messages of.
     pub fn notifications(&self) -> &Notifications {
         &self.notifications
     }
@@ -168,7 +168,7 @@ impl Databases {
     }
 
     /// Removes all keys of some databases, at one instant. Returns the databases from then on; the keyspaces of before
-    /// are there until somebody drops what [`Databases::flushed`] names.
+    /// are there until the caller drops what [`Databases::flushed`] names.
     ///
     /// # Errors
     /// Those of the store; nothing has changed then.

@@ -143,7 +143,9 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
 
         #[test]
-        fn packed_elements_are_those_of_a_deque(steps in proptest::collection::vec((0..6, any::<u8>(), texts()), 0..40)) {
+        fn packed_elements_are_those_of_a_deque(
+            steps in proptest::collection::vec((0..6, any::<u8>(), texts()), 0..40),
+        ) {
             let (mut packed, mut model) = (Packed::default(), VecDeque::new());
             for (kind, index, text) in steps {
                 match kind {

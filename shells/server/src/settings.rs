@@ -108,7 +108,7 @@ pub struct Settings {
     /// What takes longer is kept for LATENCY; 0 for nothing
     #[arg(long, default_value_t = 0, value_name = "MILLISECONDS")]
     pub latency_monitor_threshold: u64,
-    /// The events about keys that subscribers are told, as letters: K or E for the channels, A for all classes
+    /// The events about keys that subscribers get, as letters: K or E for the channels, A for all classes
     #[arg(long, default_value = "", value_name = "LETTERS")]
     pub notify_keyspace_events: String,
     /// A file of keys and values, separated by tabs, to store in database 0 before clients are served

@@ -1,23 +1,23 @@
-//! Events about keys: what subscribers are told, by which channels, and only if it is asked for.
+//! Events about keys: what subscribers get, by which channels, and only if the server is asked for it.
 
 use crate::client::{Client, Served};
 
-/// Lets a client be told of all events by the name of the event, in the order in which they happen.
+/// Returns a client, and another one that gets events by their names, in the order in which they happen.
 fn subscribed(served: &Served, letters: &str) -> (Client, Client) {
-    let (mut client, mut told) = (served.client(), served.client());
+    let (mut client, mut subscriber) = (served.client(), served.client());
     assert_eq!(client.ask(&format!("config set notify-keyspace-events {letters}")), "OK");
-    assert_eq!(told.ask("psubscribe __key*"), "[psubscribe __key* 1]");
-    (client, told)
+    assert_eq!(subscriber.ask("psubscribe __key*"), "[psubscribe __key* 1]");
+    (client, subscriber)
 }
 
 /// Carries out commands, and returns the events of each as `event:key`.
-fn events_of(client: &mut Client, told: &mut Client, line: &str) -> String {
+fn events_of(client: &mut Client, subscriber: &mut Client, line: &str) -> String {
     client.ask(line);
-    // The commands of one connection are told in their order, so this one is behind all events of the line.
+    // Messages come in the order of one connection's commands, so this one is behind all events of the line.
     client.ask("publish __key__ end");
     let mut events = Vec::new();
     loop {
-        let message = told.receive();
+        let message = subscriber.receive();
         let words: Vec<&str> = message.trim_matches(['[', ']']).split(' ').collect();
         if words[3] == "end" {
             return events.join(" ");
@@ -30,7 +30,7 @@ fn events_of(client: &mut Client, told: &mut Client, line: &str) -> String {
 #[test]
 fn each_command_has_its_events() {
     let served = Served::new(&["--workers", "2"]);
-    let (mut client, mut told) = subscribed(&served, "EAn");
+    let (mut client, mut subscriber) = subscribed(&served, "EAn");
     for (line, expected) in [
         ("set s 1", "new:s set:s"),
         ("set s 1 ex 100", "set:s expire:s"),
@@ -83,21 +83,21 @@ fn each_command_has_its_events() {
         ("expire bits -1", "del:bits"),
         ("incr other", ""),
     ] {
-        assert_eq!(events_of(&mut client, &mut told, line), expected, "{line}");
+        assert_eq!(events_of(&mut client, &mut subscriber, line), expected, "{line}");
     }
     // Those of a transaction come once it has taken effect, and those of one that has not never.
     client.script(&[("multi", "OK"), ("set one 1", "QUEUED"), ("del one", "QUEUED")]);
-    assert_eq!(events_of(&mut client, &mut told, "exec"), "new:one set:one del:one");
+    assert_eq!(events_of(&mut client, &mut subscriber, "exec"), "new:one set:one del:one");
     client.script(&[("multi", "OK"), ("set one 1", "QUEUED")]);
-    assert_eq!(events_of(&mut client, &mut told, "discard"), "");
+    assert_eq!(events_of(&mut client, &mut subscriber, "discard"), "");
 }
 
 #[test]
-fn only_what_is_asked_for_is_told() {
+fn only_what_is_asked_for_is_sent() {
     let served = Served::new(&["--notify-keyspace-events", "K$"]);
-    let (mut client, mut told) = (served.client(), served.client());
+    let (mut client, mut subscriber) = (served.client(), served.client());
     client.script(&[("config get notify-keyspace-events", "[notify-keyspace-events $K]"), ("select 3", "OK")]);
-    assert_eq!(told.ask("psubscribe *"), "[psubscribe * 1]");
+    assert_eq!(subscriber.ask("psubscribe *"), "[psubscribe * 1]");
     client.script(&[
         ("lpush l a", "1"),
         ("set s 1", "OK"),
@@ -105,8 +105,8 @@ fn only_what_is_asked_for_is_told() {
         ("del s", "1"),
         ("publish a end", "1"),
     ]);
-    assert_eq!(told.receive(), "[pmessage * __keyspace@3__:s set]");
-    assert_eq!(told.receive(), "[pmessage * a end]");
+    assert_eq!(subscriber.receive(), "[pmessage * __keyspace@3__:s set]");
+    assert_eq!(subscriber.receive(), "[pmessage * a end]");
     let refusal = client.ask("config set notify-keyspace-events KQ");
     assert!(refusal.contains("Invalid event class character"), "{refusal}");
     client.script(&[
@@ -114,16 +114,16 @@ fn only_what_is_asked_for_is_told() {
         ("config get notify-keyspace-events", "[notify-keyspace-events AKE]"),
         ("set s 1", "OK"),
     ]);
-    assert_eq!(told.receive(), "[pmessage * __keyspace@3__:s set]");
-    assert_eq!(told.receive(), "[pmessage * __keyevent@3__:set s]");
-    // A key that has expired is told of once the sweep removes it.
+    assert_eq!(subscriber.receive(), "[pmessage * __keyspace@3__:s set]");
+    assert_eq!(subscriber.receive(), "[pmessage * __keyevent@3__:set s]");
+    // The event of a key that has expired comes once the sweep removes it.
     client.ask("psetex t 1 x");
     let mut seen = Vec::new();
     while seen.last().is_none_or(|last: &String| !last.contains("keyevent@3__:expired t")) {
-        seen.push(told.receive());
+        seen.push(subscriber.receive());
     }
     assert!(seen.iter().any(|message| message.contains("__keyspace@3__:t expired")), "{seen:?}");
     client.script(&[("config set notify-keyspace-events \"\"", "OK"), ("set s 2", "OK"), ("publish a end", "1")]);
-    assert_eq!(told.receive(), "[pmessage * a end]");
+    assert_eq!(subscriber.receive(), "[pmessage * a end]");
     assert!(holm_server::Settings::for_folder(std::path::Path::new("x"), &["--notify-keyspace-events", "KQ"]).is_err());
 }
