@@ -1,6 +1,6 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
-//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, redis-suite, redis-bench, install-c, wheel,
-//! new-leaf.
+//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, redis-suite, redis-bench, redis-large,
+//! install-c, wheel, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -12,6 +12,7 @@ mod new_leaf;
 mod proofs;
 mod python;
 mod redis_bench;
+mod redis_large;
 mod redis_suite;
 
 use std::path::Path;
@@ -72,6 +73,8 @@ enum Verb {
     Report(Rest),
     /// Measures `holm-server` beside `redis-server`, with `redis-benchmark` as the client of both.
     RedisBench(redis_bench::RedisBench),
+    /// Measures the memory of `holm-server` and `redis-server` with many keys, and a SCAN of all of them.
+    RedisLarge(redis_large::RedisLarge),
     /// Runs the tests of Redis, in Tcl, against `holm-server`; what fails must be listed with its reason.
     RedisSuite(redis_suite::RedisSuite),
     /// Installs the C library, its header and its pkg-config file under a prefix.
@@ -158,6 +161,7 @@ fn main() -> Result<()> {
         Verb::Figures(rest) => figures("run", &rest.arguments),
         Verb::Report(rest) => figures("report", &rest.arguments),
         Verb::RedisBench(settings) => redis_bench::run(&settings),
+        Verb::RedisLarge(settings) => redis_large::run(&settings),
         Verb::RedisSuite(settings) => redis_suite::run(&settings),
         Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &from_here(&rest.arguments)?),
         Verb::Wheel(rest) => python::wheel(root(), &rest.arguments),

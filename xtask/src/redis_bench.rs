@@ -60,9 +60,30 @@ pub(crate) struct RedisBench {
 }
 
 /// A server that ends with the measurement.
-struct Running {
+pub(crate) struct Running {
     process: Child,
     port: u16,
+}
+
+impl Running {
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+}
+
+impl Default for RedisBench {
+    fn default() -> Self {
+        #[derive(clap::Parser)]
+        struct Alone {
+            #[command(flatten)]
+            settings: RedisBench,
+        }
+        <Alone as clap::Parser>::parse_from(["redis-bench"]).settings
+    }
 }
 
 impl Drop for Running {
@@ -74,7 +95,7 @@ impl Drop for Running {
 }
 
 /// A folder that is removed with what is in it.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Drop for Folder {
     fn drop(&mut self) {
@@ -82,7 +103,7 @@ impl Drop for Folder {
     }
 }
 
-fn start_holm(settings: &RedisBench, program: &Path, folder: &Path) -> Result<Running> {
+pub(crate) fn start_holm(settings: &RedisBench, program: &Path, folder: &Path) -> Result<Running> {
     let mut command = Command::new(program);
     command.arg(folder.join("bench.holm")).args(["--listen", "127.0.0.1:0"]);
     command.args(["--workers", &settings.workers.to_string(), "--acknowledge", &settings.acknowledge]);
@@ -95,7 +116,7 @@ fn start_holm(settings: &RedisBench, program: &Path, folder: &Path) -> Result<Ru
     Ok(Running { process, port: port.context("holm-server has not started")? })
 }
 
-fn start_redis(settings: &RedisBench, folder: &Path) -> Result<Running> {
+pub(crate) fn start_redis(settings: &RedisBench, folder: &Path) -> Result<Running> {
     // Freed again at once: Redis takes no port 0.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let mut command = Command::new("redis-server");
@@ -130,7 +151,7 @@ fn measure(settings: &RedisBench, port: u16, pipeline: usize, words: &[&str]) ->
     number.with_context(|| format!("no figure in what redis-benchmark has printed: {text}"))
 }
 
-fn median(numbers: &[f64]) -> f64 {
+pub(crate) fn median(numbers: &[f64]) -> f64 {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
