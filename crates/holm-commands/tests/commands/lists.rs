@@ -100,6 +100,10 @@ proptest! {
             }
         }
         compare(&mut tested, &model)?;
+        // A row for each long element, and no more for the others than sixteen in each need at worst.
+        tested.databases.sweep(tested.at()).unwrap();
+        let long = model.iter().filter(|element| element.len() > 256).count();
+        prop_assert!(tested.row_count() <= (model.len().div_ceil(16) + 1 + long) as u64);
         // Nothing is left of a list that was popped to its end, but its name among the garbage at most.
         while model.pop_back().is_some() {
             tested.ask("rpop l");
