@@ -2,7 +2,6 @@
 
 use super::report::RepairReport;
 use crate::catalog::{Named, read_record};
-use crate::error::Result;
 use crate::keyspace_options::KeyspaceOptions;
 use crate::mark::MARK;
 use crate::record::ReadRecord;
@@ -21,12 +20,10 @@ pub(super) struct KeyspaceNames(BTreeMap<u32, KeyspaceName>);
 
 impl KeyspaceNames {
     /// Adds a record of the catalog. Records come in the order of their epochs, and a later one replaces what
-    /// contradicts it.
-    ///
-    /// # Errors
-    /// `Geometry`: a flag that this version does not know.
-    pub(super) fn add(&mut self, record: &ReadRecord, report: &mut RepairReport) -> Result<()> {
-        match read_record(&record.key, &record.value)? {
+    /// contradicts it. A flag that this version does not know makes a record none: a leaf of another keyspace can have
+    /// taken the catalog's number.
+    pub(super) fn add(&mut self, record: &ReadRecord, report: &mut RepairReport) {
+        match read_record(&record.key, &record.value).unwrap_or(Named::Unknown) {
             Named::Keyspace(number, name, options) => {
                 self.0.retain(|_, present| present.name != name);
                 self.0.insert(number, KeyspaceName { name, options });
@@ -37,7 +34,6 @@ impl KeyspaceNames {
             Named::Reserved => {}
             Named::Unknown => report.lose(|| format!("an entry of the catalog: \"{}\"", record.key.escape_ascii())),
         }
-        Ok(())
     }
 
     /// Returns the name of a keyspace, and gives one to a keyspace whose own is lost.
@@ -76,22 +72,24 @@ mod tests {
     #[test]
     fn a_lost_name_is_one_that_no_keyspace_has() {
         let (mut names, mut report) = (KeyspaceNames::default(), RepairReport::default());
-        names.add(&entry("reefs", &[3, 0, 0, 0]), &mut report).unwrap();
-        names.add(&entry("lost-7", &[4, 0, 0, 0]), &mut report).unwrap();
+        names.add(&entry("reefs", &[3, 0, 0, 0]), &mut report);
+        names.add(&entry("lost-7", &[4, 0, 0, 0]), &mut report);
         assert_eq!(names.name_of(3, &mut report).name, "reefs");
         assert_eq!(names.name_of(7, &mut report).name, "lost-7+");
         assert_eq!(names.name_of(7, &mut report).name, "lost-7+");
         assert_eq!(report.lost_names, ["lost-7+"]);
     }
 
-    /// A name moves with its last record; a record that is none is reported, and the number of the catalog is none.
+    /// A name moves with its last record. A record that is none is reported: one with the number of the catalog, or
+    /// with a flag that nobody knows.
     #[test]
     fn a_later_record_replaces_what_contradicts_it() {
         let (mut names, mut report) = (KeyspaceNames::default(), RepairReport::default());
-        names.add(&entry("reefs", &[3, 0, 0, 0]), &mut report).unwrap();
-        names.add(&entry("reefs", &[5, 0, 0, 0]), &mut report).unwrap();
-        names.add(&entry("tides", &[0, 0, 0, 0]), &mut report).unwrap();
-        names.add(&entry("\0m", &[9, 0, 0, 0, 0, 0, 0, 0]), &mut report).unwrap();
-        assert_eq!((names.numbers(), report.mark, report.losses.len()), (vec![5], Some(9), 1));
+        names.add(&entry("reefs", &[3, 0, 0, 0]), &mut report);
+        names.add(&entry("reefs", &[5, 0, 0, 0]), &mut report);
+        names.add(&entry("tides", &[0, 0, 0, 0]), &mut report);
+        names.add(&entry("north", &[7, 0, 0, 0, 0x9c, 0, 0, 0, 0, 0, 0, 0, 0]), &mut report);
+        names.add(&entry("\0m", &[9, 0, 0, 0, 0, 0, 0, 0]), &mut report);
+        assert_eq!((names.numbers(), report.mark, report.losses.len()), (vec![5], Some(9), 2));
     }
 }

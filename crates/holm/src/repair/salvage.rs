@@ -56,7 +56,7 @@ impl<'a> Salvage<'a> {
         let (catalog, others): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|it| it.keyspace == CATALOG);
         for block in &catalog {
             self.read_block(block, |salvage, _, record| {
-                salvage.names.add(&record, salvage.report)?;
+                salvage.names.add(&record, salvage.report);
                 Ok(true)
             })?;
         }
