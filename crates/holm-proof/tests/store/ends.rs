@@ -3,6 +3,7 @@
 use crate::designs::DEFAULT;
 use crate::history::{Change, History, Mode, Session, contents};
 use holm::{Batch, Durability, Error, RecoveredFrom};
+use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -266,6 +267,27 @@ fn a_batch_whose_list_has_gone_back_is_not_finished() {
         };
         assert!(reason.contains("the intent of a commit"), "{reason}");
     }
+}
+
+/// The page with the intent of a batch is in the page cache alone, and no sync writes it: its write-back has failed. An
+/// opening writes it again before all else, so that another one completes the batch although the page is lost.
+#[test]
+fn an_intent_that_no_sync_writes_is_written_again() {
+    let batch: Vec<Change> = (0..60).map(|key| put(key, 30).remove(0)).collect();
+    let (killed, mut history) = died_in_a_batch(RARELY, 30, &batch);
+    history.floor = history.steps.len();
+    let word = killed.contents(&file("leaves")).expect("it is there")[64..72].to_vec();
+    assert!(killed.overwrite(&file("leaves"), 64, &[0; 8]));
+    let leaves = killed.open(&file("leaves"), How::WRITE).expect("it is there");
+    assert_eq!(leaves.write_at(&word, 64).expect("a sound disk"), 8);
+    assert!(killed.fail_write_back(&file("leaves")) && killed.report_elsewhere(&file("leaves")));
+    // Both data files are synced by then, and the batch is not completed.
+    killed.fail(Kind::Sync, killed.calls().of(Kind::Sync) + 2, Fault::Death);
+    let opened = RARELY.open(&killed);
+    let left = killed.kill();
+    drop(opened);
+    assert!(left.evict_all(&file("leaves")));
+    assert_eq!(reopened(&left, RARELY, &history), RecoveredFrom::PageCache);
 }
 
 /// A recovery withholds what was ever written until it is durable. After that, all of it can be used again: there is no

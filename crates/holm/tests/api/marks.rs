@@ -15,6 +15,19 @@ fn set(db: &Database, space: &Keyspace, mark: u64) -> holm::Result<()> {
     db.batch().insert(space, "count", mark.to_le_bytes()).set_mark(mark).commit()
 }
 
+/// Nothing sets a mark after the sync that makes one durable.
+#[test]
+fn a_mark_is_durable_after_a_sync() {
+    let folder = folder();
+    let db = tools::builder().durability(Durability::OnSync).open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    for mark in [3, 8] {
+        set(&db, &space, mark).expect("above");
+        db.sync().expect("sound");
+        assert_eq!(db.durable_mark(), Some(mark));
+    }
+}
+
 #[test]
 fn a_mark_rises_and_stays() {
     let folder = folder();
