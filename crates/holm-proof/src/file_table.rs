@@ -122,7 +122,7 @@ fn cell(base: &Base, left: Left, bounds: FileBounds) -> Result<FileCell, String>
     Ok(cell)
 }
 
-/// Stops the recovery of an image at a call; `None` if it does not make so many.
+/// Stops the recovery of an image at a call; `None` if it makes fewer calls.
 fn stopped_in_recovery(base: &Base, found: &SimDisk, left: Left, at: u64) -> Option<SimDisk> {
     let disk = found.kill();
     disk.fail(Kind::Any, at, Fault::PowerCut);

@@ -8,8 +8,8 @@
 //! [`run()`] executes the plan. The store's own threads (group commit, preallocation, checkpoints, sweeper) run under
 //! the same scheduler, which may interrupt a thread at each access to a word, atomic, lock or file. Time passes with
 //! the steps. A crash does not end the run: it takes the image that the death of the process or a loss of power leaves
-//! there, or that of a process whose pages the kernel then cannot write and forgets. After the run, each image is opened and compared. Recoveries crash, too, at any step: what is left then is
-//! another image.
+//! there, or that of a process whose pages the kernel then cannot write and forgets. After the run, each image is
+//! opened and compared. Recoveries crash, too, at any step: what is left then is another image.
 //!
 //! What is expected: every history is strictly serializable ([`crate::cycles`]) and linearizable
 //! ([`crate::history`]); what a crash leaves is closed under dependencies and has all that was promised; feeds and

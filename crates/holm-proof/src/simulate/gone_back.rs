@@ -3,8 +3,8 @@
 //!
 //! Recovery compares what the page cache has with the log. If it finds a difference, it restores the state at the last
 //! record, and everything that holds after a loss of power holds. It finds none if only pages have gone back that were
-//! dirtied in the last epochs, which are in no log yet: see "What stays open" in `docs/durability.md`. Then what is left
-//! need not be a prefix, but everything that was promised is there.
+//! dirtied in the last epochs, which are in no log yet: `docs/durability.md` says so under "What stays open". Then what
+//! is left need not be a prefix, but everything that was promised is there.
 
 use super::oracle::{compare_keys, lists_in};
 use super::stage::{FOLDER, Moment, Stage};

@@ -9,7 +9,8 @@ macro_rules! every_stop_is_recovered {
             #[test]
             fn $name() {
                 for private in [false, true] {
-                    let cells = file_cells(Work::$work, private, FileBounds::QUICK).unwrap_or_else(|wrong| panic!("{wrong}"));
+                    let cells = file_cells(Work::$work, private, FileBounds::QUICK);
+                    let cells = cells.unwrap_or_else(|wrong| panic!("{wrong}"));
                     println!("{:?}, private {private}: {cells:?}", Work::$work);
                     assert_eq!(cells.len(), Left::ALL.len());
                     assert!(cells.iter().all(|cell| cell.images > 0 && cell.in_recovery > 0), "{cells:?}");
