@@ -198,7 +198,7 @@ pub fn cell(
 }
 
 /// The cell of commits. A design that is durable per return is in no database whose commits recovery must complete: its
-/// image is private.
+/// image is private. Some leaves belong to no commit of several.
 fn commits(subject: &'static Subject, persistency: Persistency) -> Result<Cell, Box<Violation>> {
     if !subject.capabilities.stores_pairs {
         return Ok(Cell::Excused("keeps nothing"));
@@ -206,7 +206,7 @@ fn commits(subject: &'static Subject, persistency: Persistency) -> Result<Cell, 
     if excuse(subject, persistency).is_some() {
         return Ok(Cell::Excused("needs line order"));
     }
-    if !subject.capabilities.per_epoch {
+    if !subject.capabilities.per_epoch || !subject.capabilities.commits_leaves {
         return Ok(Cell::Excused("has no commit"));
     }
     let violation = |wrong: String| {
