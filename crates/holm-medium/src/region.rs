@@ -3,7 +3,7 @@
 //! `unsafe` is allowed in this file: it owns memory of the heap by a pointer. A region gives access to words only.
 //! Words are atomics, so any number of threads may read it during writes.
 
-use crate::sys::{Advice, Reservation, Sharing, page_size};
+use crate::sys::{self, Advice, Reservation, Sharing, page_size};
 use crate::word::Word;
 use rustix::fd::BorrowedFd;
 use std::io;
@@ -209,6 +209,12 @@ impl Region {
     pub(crate) fn addresses(&self) -> Option<std::ops::Range<usize>> {
         let start = self.base.as_ptr() as usize;
         (self.backing != Backing::Heap).then_some(start..start + self.len())
+    }
+
+    /// How many bytes are resident; `None` for heap memory, and where the kernel does not report it. Walks the page
+    /// tables of the process.
+    pub fn resident(&self) -> Option<u64> {
+        self.addresses().and_then(|addresses| sys::mapping_of(&[addresses])).map(|mapping| mapping.resident)
     }
 
     /// The kind of memory.

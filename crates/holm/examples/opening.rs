@@ -1,8 +1,8 @@
 //! Times the opening of a database: `opening fill PATH RECORDS`, then `opening open PATH` as often as wanted.
 //!
 //! Records have keys of 16 bytes in random order and values of 8. `open` prints the time until the database is open,
-//! the time of its first get, and the greatest resident memory so far. `kill` opens, changes 1000 records and exits
-//! without closing, as a crash of the process would.
+//! the time of its first get, how many leaves an index has placed, and the greatest resident memory so far. `kill`
+//! opens, changes 1000 records, or as many as it is given, and exits without closing, as a crash of the process would.
 
 use holm::{Database, Error};
 use std::time::Instant;
@@ -36,16 +36,18 @@ fn main() -> Result<(), Error> {
             (0..count).try_for_each(|number| space.insert(key(number), number.to_le_bytes()))?;
         }
         "kill" => {
-            (0..1000).try_for_each(|number| space.insert(key(number), [1; 8]))?;
+            let count = arguments.get(2).map_or(1000, |count| count.parse().expect("a number of records"));
+            (0..count).try_for_each(|number| space.insert(key(number), [1; 8]))?;
             std::process::exit(0);
         }
         _ => {
             space.get(key(77))?;
             println!(
-                "open {:.1} ms ({processor:.1} of processor), with a get {:.1} ms, from the index: {}, peak {}",
+                "open {:.1} ms ({processor:.1} of processor), with a get {:.1} ms, {} of {} leaves by index, peak {}",
                 opened.as_secs_f64() * 1e3,
                 start.elapsed().as_secs_f64() * 1e3,
-                db.recovery().from_index,
+                db.recovery().leaves_from_index,
+                db.stats().space.leaves,
                 peak_kib()
             );
         }

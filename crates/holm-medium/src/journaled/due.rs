@@ -10,6 +10,8 @@ use super::index_file;
 use super::log_size::{due_at, kept};
 use super::state::Shared;
 use crate::error::Result;
+use crate::loc::Area;
+use crate::medium::Medium as _;
 use crate::sync::Instant;
 use crate::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -19,10 +21,6 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
 /// How often the checkpoint thread checks without a request.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// A new leaf index is due once the log has taken the bytes of all leaves, divided by this. Making one reads every
-/// leaf, and takes a hundredth of the bytes.
-const INDEX_SHARE: u64 = 4;
 
 /// Without a record for this long, no thread is writing.
 const QUIET: Duration = Duration::from_secs(1);
@@ -63,6 +61,13 @@ fn give_surplus_back(shared: &Shared) {
     }
 }
 
+/// Whether making a leaf index reads little from the disk: three quarters of the leaves are in memory. Otherwise the
+/// checkpoint thread would wait for them, and they would displace what others read.
+fn are_leaves_in_memory(shared: &Shared) -> bool {
+    let resident = shared.storage().medium.image().area(Area::Leaves).resident();
+    resident.is_none_or(|bytes| bytes >= shared.leaf_bytes() / 4 * 3)
+}
+
 impl CheckpointPolicy {
     /// Takes a checkpoint if one is due, and then cuts the log if no thread is writing.
     fn checkpoint_if_due(&mut self, shared: &Shared) -> Result<()> {
@@ -72,7 +77,7 @@ impl CheckpointPolicy {
             checkpoint(shared)?;
             self.checkpoint = (Instant::now(), records);
             give_surplus_back(shared);
-            self.index_if_due(shared)?;
+            self.index_if_due(shared, trim_target.is_some())?;
         }
         if let Some(keep) = trim_target {
             // This does not cut a half that has received a record meanwhile; then writers are active again.
@@ -81,13 +86,18 @@ impl CheckpointPolicy {
         Ok(())
     }
 
-    /// Writes a leaf index, from which an opening after a crash takes the leaves that have not changed: the first one
-    /// of the session, or if much was logged since the last.
-    fn index_if_due(&mut self, shared: &Shared) -> Result<()> {
+    /// Writes a leaf index, from which an opening after a crash takes the leaves that have not changed. Making one
+    /// reads every leaf. It is due at the first checkpoint, when writers pause, and once the log has taken as many
+    /// bytes as the leaves have.
+    fn index_if_due(&mut self, shared: &Shared, writers_pause: bool) -> Result<()> {
         let logged = shared.counters().log_bytes.load(Relaxed);
         let medium = &shared.storage().medium;
-        let is_due = self.indexed.is_none_or(|then| logged - then > shared.leaf_bytes() / INDEX_SHARE);
-        if let Some(index) = shared.make_index.get().filter(|_| is_due).and_then(|make_index| make_index()) {
+        let least = if writers_pause { 0 } else { shared.leaf_bytes() };
+        let is_due = self.indexed.is_none_or(|then| logged - then > least);
+        if !is_due || !are_leaves_in_memory(shared) {
+            return Ok(());
+        }
+        if let Some(index) = shared.make_index.get().and_then(|make_index| make_index()) {
             let superblock = shared.journal().superblock.clone();
             index_file::write_earlier(medium, &index, &superblock)?;
             self.indexed = Some(logged);

@@ -50,6 +50,8 @@ fn replace(medium: &Journaled, bytes: &[u8]) {
         medium.vfs.sync_dir(&medium.dir)
     });
     if let Err(error) = written {
+        // On a full disk, what is there of it would take the last space.
+        let _ = medium.vfs.remove(&beside);
         ::log::warn!("holm: {}: {error}; the next open may read all leaves", path.display());
     }
 }
