@@ -193,8 +193,12 @@ fn a_compaction_is_not_seen_by_readers_writers_and_snapshots() {
                 assert!(seen.map(|pair| pair.expect("sound").0.to_vec()).eq(kept.keys().cloned()));
             }
         });
-        let moved: u64 = (0..6).map(|_| compact(&db).records_moved).sum();
-        assert!(moved > 100, "{moved} moved");
+        // The writer may have taken all room before the records that lie last, and gives some of it up later.
+        let (begun, mut moved) = (Instant::now(), 0);
+        while moved <= 100 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{moved} moved");
+            moved += compact(&db).records_moved;
+        }
         stop.store(true, SeqCst);
         reader.join().expect("no failure");
         writer.join().expect("no failure")
