@@ -51,6 +51,14 @@ fn begun(mode: Mode, disk: &SimDisk, before: &Contents) -> Session {
     Session::begin(mode.open(disk).expect("sound"), mode, before.clone()).expect("sound")
 }
 
+/// A copy of a disk whose database is open and has one more life behind it, which is not closed yet.
+fn changed(mode: Mode, whole: &SimDisk, before: &Contents) -> (SimDisk, Session) {
+    let disk = whole.kill();
+    let mut session = begun(mode, &disk, before);
+    change(&mut session, LIVES, PAIRS);
+    (disk, session)
+}
+
 /// Opens a disk and compares it. Returns the open database, and how it was found: not closed (0), closed without an
 /// index that counts (1), or with one (2).
 fn open(mode: Mode, disk: &SimDisk, history: &History, context: &str) -> (Session, usize) {
@@ -97,12 +105,7 @@ fn power_fails_while_a_database_is_closed() {
         let mut met = [0; 3];
         each_call::at_each_call(
             Fault::PowerCut,
-            || {
-                let disk = whole.kill();
-                let mut session = begun(mode, &disk, &before);
-                change(&mut session, LIVES, PAIRS);
-                (disk, session)
-            },
+            || changed(mode, &whole, &before),
             |_, session| session.db.clone().close(),
             |disk, done, context| {
                 judge_cuts(mode, disk, &all, &format!("{context}, {done:?}"), &mut met);
@@ -187,12 +190,7 @@ fn a_refusal_in_closing_loses_nothing() {
             rounds += 1;
             each_call::at_each_call(
                 fault,
-                || {
-                    let disk = whole.kill();
-                    let mut session = begun(mode, &disk, &before);
-                    change(&mut session, LIVES, PAIRS);
-                    (disk, session)
-                },
+                || changed(mode, &whole, &before),
                 |_, session| session.db.clone().close(),
                 |disk, done, context| {
                     let context = format!("{mode:?}, {context}, {done:?}");
