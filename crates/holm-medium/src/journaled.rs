@@ -11,8 +11,8 @@
 //! with `map.rs`, `reserve.rs`, `logged.rs` and `checksum.rs`; `opened.rs`, `recovery.rs` and `opened_state.rs` are
 //! what they hand on. `state.rs` is what the threads share and `background.rs` runs them: `group_commit.rs` writes the
 //! log, `preallocate.rs` grows the files, `due.rs` takes checkpoints (`checkpoint.rs`) by the sizes of `log_size.rs`.
-//! `close.rs` ends it all. It leaves the leaf index in the file of `index_file.rs`
-//! for the next open, as checkpoints do for an opening after a crash.
+//! `close.rs` ends it all. It leaves the leaf index in the file of `index_file.rs` for the next open, as checkpoints do
+//! for an opening after a crash.
 
 #![forbid(unsafe_code)]
 

@@ -188,6 +188,11 @@ impl Space {
         lock(&self.blocks).frontier
     }
 
+    /// Where the blocks end that were ever taken, in bytes of the leaf area.
+    pub fn block_end(&self) -> u64 {
+        u64::from(self.block_frontier()) * self.block_bytes()
+    }
+
     /// Blocks that hold no leaf now.
     pub fn free_blocks(&self) -> u64 {
         lock(&self.blocks).unused()

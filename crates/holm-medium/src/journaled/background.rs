@@ -57,7 +57,7 @@ impl Background {
         let medium = &storage.medium;
         let journal = opened_state.begin(medium, until)?;
         let space = &storage.space;
-        medium.reached(Area::Leaves, u64::from(space.block_frontier()) * space.block_bytes());
+        medium.reached(Area::Leaves, space.block_end());
         medium.reached(Area::Records, space.record_frontier());
         storage.clock.limit((journal.log.maximum() / 2).min(MOST_DIRTY));
         let shared = Arc::new(Shared::new(storage, journal, pace, per_epoch, observer));

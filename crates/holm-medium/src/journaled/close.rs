@@ -63,6 +63,6 @@ pub(super) fn close(shared: &Shared, make_index: MakeIndex<'_>) -> Result<Option
 fn in_use(shared: &Shared, lengths: [u64; 2]) -> [u64; 2] {
     let space = &shared.storage().space;
     space.free_all_retired();
-    let used = [u64::from(space.block_frontier()) * space.block_bytes(), space.record_frontier()];
+    let used = [space.block_end(), space.record_frontier()];
     std::array::from_fn(|area| lengths[area].min(used[area].next_multiple_of(SMALL_EXTENT)))
 }

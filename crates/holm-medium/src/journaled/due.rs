@@ -65,7 +65,7 @@ fn give_surplus_back(shared: &Shared) {
 /// checkpoint thread would wait for them, and they would displace what others read.
 fn are_leaves_in_memory(shared: &Shared) -> bool {
     let resident = shared.storage().medium.image().area(Area::Leaves).resident();
-    resident.is_none_or(|bytes| bytes >= shared.leaf_bytes() / 4 * 3)
+    resident.is_none_or(|bytes| bytes >= shared.storage().space.block_end() / 4 * 3)
 }
 
 impl CheckpointPolicy {
@@ -92,7 +92,7 @@ impl CheckpointPolicy {
     fn index_if_due(&mut self, shared: &Shared, writers_pause: bool) -> Result<()> {
         let logged = shared.counters().log_bytes.load(Relaxed);
         let medium = &shared.storage().medium;
-        let least = if writers_pause { 0 } else { shared.leaf_bytes() };
+        let least = if writers_pause { 0 } else { shared.storage().space.block_end() };
         let is_due = self.indexed.is_none_or(|then| logged - then > least);
         if !is_due || !are_leaves_in_memory(shared) {
             return Ok(());

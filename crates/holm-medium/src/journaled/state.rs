@@ -161,11 +161,6 @@ impl Shared {
         blocks * space.block_bytes() + space.record_bytes()
     }
 
-    /// The bytes of the leaf blocks that were ever in use.
-    pub(super) fn leaf_bytes(&self) -> u64 {
-        u64::from(self.storage.space.block_frontier()) * self.storage.space.block_bytes()
-    }
-
     pub(super) fn checkpoint_done(&self) {
         self.forget_postponed();
         self.checkpointed.notify_all();
