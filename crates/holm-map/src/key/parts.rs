@@ -237,26 +237,33 @@ where
     }
 }
 
+/// The methods of a key that is compared as the bits of its parts.
+macro_rules! key_of_bits {
+    () => {
+        type Lane = <<Self as Part>::Bytes as Width>::Lane;
+
+        #[inline(always)]
+        fn lane(self) -> Self::Lane {
+            OfBits::of_bits(self.bits())
+        }
+
+        #[inline(always)]
+        fn of_lane(lane: Self::Lane) -> Self {
+            Part::of_bits(OfBits::bits(lane))
+        }
+
+        #[inline(always)]
+        fn position(lane: Self::Lane) -> f64 {
+            OfBits::position(lane)
+        }
+    };
+}
+
 impl<A: Part, B: Part> Key for (A, B)
 where
     A::Bytes: Plus<B::Bytes>,
 {
-    type Lane = <<Self as Part>::Bytes as Width>::Lane;
-
-    #[inline(always)]
-    fn lane(self) -> Self::Lane {
-        OfBits::of_bits(self.bits())
-    }
-
-    #[inline(always)]
-    fn of_lane(lane: Self::Lane) -> Self {
-        Part::of_bits(OfBits::bits(lane))
-    }
-
-    #[inline(always)]
-    fn position(lane: Self::Lane) -> f64 {
-        OfBits::position(lane)
-    }
+    key_of_bits!();
 }
 
 /// Longer tuples, as pairs of their first part and the others.
@@ -292,22 +299,7 @@ macro_rules! tuples {
             $rest: Part,
             $first::Bytes: Plus<<$rest as Part>::Bytes>,
         {
-            type Lane = <<Self as Part>::Bytes as Width>::Lane;
-
-            #[inline(always)]
-            fn lane(self) -> Self::Lane {
-                OfBits::of_bits(self.bits())
-            }
-
-            #[inline(always)]
-            fn of_lane(lane: Self::Lane) -> Self {
-                Part::of_bits(OfBits::bits(lane))
-            }
-
-            #[inline(always)]
-            fn position(lane: Self::Lane) -> f64 {
-                OfBits::position(lane)
-            }
+            key_of_bits!();
         }
     )* };
 }
