@@ -5,6 +5,7 @@
 //! for types that consist of words only.
 
 use crate::loc::{Area, LINE, Loc, parts};
+use crate::paging::Paging;
 use crate::persistent::Persistent;
 use crate::region::Region;
 use crate::sys::{self, Mapping};
@@ -13,12 +14,13 @@ use crate::word::{Scratch, Word};
 /// Leaf blocks and records, whatever makes them durable.
 pub struct Image {
     areas: [Region; 2],
+    paging: Paging,
 }
 
 impl Image {
     /// An image of the memory of two areas.
     pub fn new(leaves: Region, records: Region) -> Self {
-        Image { areas: [leaves, records] }
+        Image { areas: [leaves, records], paging: Paging::default() }
     }
 
     /// Zeroed heap memory of fixed sizes, in bytes.
@@ -30,6 +32,23 @@ impl Image {
     #[inline]
     pub fn area(&self, area: Area) -> &Region {
         &self.areas[area as usize]
+    }
+
+    /// Whether reads of this image wait for the disk.
+    #[inline]
+    pub fn paging(&self) -> &Paging {
+        &self.paging
+    }
+
+    /// Begins to read `bytes` bytes from a location on, as far as they lie in the image, and waits for nothing. Only
+    /// worth its system call where reads wait: [`Image::paging`]. Does nothing for memory that has no file.
+    pub fn announce(&self, loc: u64, bytes: u64) {
+        let (area, offset) = parts(loc);
+        let region = self.area(area);
+        let bytes = bytes.min((region.len() as u64).saturating_sub(offset));
+        if bytes > 0 {
+            region.announce(offset as usize, bytes as usize);
+        }
     }
 
     /// How much of both areas is resident, and how much of that is in large pages. Zero for memory on the heap, `None`

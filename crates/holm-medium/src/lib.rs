@@ -24,6 +24,7 @@ mod medium;
 #[cfg(feature = "observed")]
 pub mod observed;
 mod pace;
+mod paging;
 #[allow(unsafe_code, reason = "a room for it: the claim that a type is made of words")]
 mod persistent;
 #[allow(unsafe_code, reason = "a room for it: memory is mapped here")]
@@ -61,10 +62,11 @@ pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};
 pub use medium::Medium;
 pub use pace::Pace;
+pub use paging::Paging;
 pub use persistent::{Persistent, atomics, scratch_atomics};
 pub use region::{Backing, LARGE_PAGE, Region};
 pub use retention::{Floor, FloorKind, GRACE, Retention};
-pub use space::{BLOCK, RecordUse, Space};
+pub use space::{BLOCK, RecordRun, RecordUse, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
 pub use storage_ops::{Persistence, StorageOps};
 pub use sys::{Mapping, prefer_large_pages, wall_clock_millis};

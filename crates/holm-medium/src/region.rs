@@ -178,6 +178,14 @@ impl Region {
         self.advise(offset, len, Advice::PopulateToRead);
     }
 
+    /// Begins to read pages of the file that are not in memory, and does not wait for them: a later access finds them
+    /// there, or waits for what is left.
+    pub fn announce(&self, offset: usize, len: usize) {
+        if matches!(self.backing, Backing::File | Backing::FileReadOnly) {
+            self.advise(offset, len, Advice::WillNeed);
+        }
+    }
+
     /// Prefaults pages of the file through a second window, aligned to 2 MiB, that requests large pages. This mapping
     /// never gets large pages by itself, since it is advised for random access. A kernel without large folios gives
     /// small pages.

@@ -13,12 +13,14 @@ mod give_back;
 mod heap;
 mod life;
 mod local;
+mod record_run;
 mod released;
 mod runs;
 mod withheld;
 
 pub use blocks::BLOCK;
 pub use give_back::RecordUse;
+pub use record_run::RecordRun;
 
 use crate::epoch::{Epoch, Guard};
 use crate::error::Result;

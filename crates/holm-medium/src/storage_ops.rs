@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::image::Image;
 use crate::loc::{Area, parts};
 use crate::medium::Medium;
-use crate::space::Space;
+use crate::space::{RecordRun, Space};
 use crate::writer::Writer;
 use std::sync::Arc;
 
@@ -41,6 +41,15 @@ pub trait StorageOps: Send + Sync {
     /// As [`StorageOps::write_record`] into free space that ends below an offset in the record area, in bytes. `None`
     /// if there is none: the area never grows for it.
     fn write_record_below(&self, guard: &Guard<'_>, words: &[u64], how: Persistence, limit: u64) -> Option<u64>;
+
+    /// As [`StorageOps::write_record`] into the next words of a run; `None` if it has too few.
+    fn write_record_in(&self, guard: &Guard<'_>, words: &[u64], how: Persistence, run: &mut RecordRun) -> Option<u64>;
+
+    /// As [`Space::cut_run`].
+    ///
+    /// # Errors
+    /// Those of the medium, if it cannot grow.
+    fn cut_run(&self, piece: &mut RecordRun, bytes: u64) -> Result<RecordRun>;
 
     /// Gives all record space that is free in whole large pages back to the file system, and returns its bytes.
     ///
@@ -110,6 +119,17 @@ impl<M: Medium> StorageOps for Writer<M> {
         let offset = self.storage().space.take_record_below(words.len() as u32, limit)?;
         fill_record(self, guard, words, how, offset);
         Some(offset)
+    }
+
+    fn write_record_in(&self, guard: &Guard<'_>, words: &[u64], how: Persistence, run: &mut RecordRun) -> Option<u64> {
+        let offset = self.storage().space.take_record_of(run, words.len() as u32)?;
+        fill_record(self, guard, words, how, offset);
+        Some(offset)
+    }
+
+    fn cut_run(&self, piece: &mut RecordRun, bytes: u64) -> Result<RecordRun> {
+        let storage = self.storage();
+        storage.space.cut_run(&storage.medium, piece, bytes)
     }
 
     fn give_space_back(&self) -> Result<u64> {

@@ -2,7 +2,7 @@
 
 use holm_medium::{
     Area, Clock, Counts, Epoch, EpochTimer, FIRST_EPOCH, Flush, Guard, Image, LAST_EPOCH, LINE, Mapped, MappedOptions,
-    MediumError, Pace, Persistence, Phase, Result, Space, Storage, StorageOps, Writer,
+    MediumError, Pace, Persistence, Phase, RecordRun, Result, Space, Storage, StorageOps, Writer,
 };
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -69,6 +69,12 @@ impl StorageOps for SlowStorage {
     }
     fn write_record_below(&self, guard: &Guard<'_>, words: &[u64], how: Persistence, limit: u64) -> Option<u64> {
         self.writer.write_record_below(guard, words, how, limit)
+    }
+    fn write_record_in(&self, guard: &Guard<'_>, words: &[u64], how: Persistence, run: &mut RecordRun) -> Option<u64> {
+        self.writer.write_record_in(guard, words, how, run)
+    }
+    fn cut_run(&self, piece: &mut RecordRun, bytes: u64) -> Result<RecordRun> {
+        self.writer.cut_run(piece, bytes)
     }
     fn give_space_back(&self) -> Result<u64> {
         self.writer.give_space_back()

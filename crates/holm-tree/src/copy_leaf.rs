@@ -12,6 +12,9 @@ use crate::tree_set::TreeSet;
 use holm_medium::Medium;
 use holm_search::prefetch_lines;
 
+/// Leaves that a scan announces at a time, besides its own.
+const MOST_ANNOUNCED: usize = 16;
+
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Attempts [`Index::copy_leaf`](crate::Index::copy_leaf) once; `None` if a writer is changing the leaf.
     pub(crate) fn try_copy_leaf(
@@ -30,6 +33,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             return None;
         }
         let step = if matches!(target, SeekTarget::Holding(_)) { 1 } else { -1 };
+        if self.image.paging().waits() {
+            self.announce_leaves(&at, step, wanted);
+        }
         let next =
             at.sibling(step).filter(|_| wanted > 0).and_then(|number| Some((number, self.prefetch_leaf(&at, number)?)));
         cursor.edge = edge;
@@ -54,6 +60,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             at.sibling(2 * step).map(|number| self.prefetch_leaf(&at, number));
         }
         Some(())
+    }
+
+    /// Begins to read from the disk the leaf that a descent has reached, and those after it that hold `wanted` pairs.
+    #[cold]
+    fn announce_leaves(&self, at: &Reached<'_, D>, step: isize, wanted: usize) {
+        self.announce_leaf(at.leaf);
+        let more = (wanted.min(1 << 20) * 2 / D::Leaf::CAPACITY).min(MOST_ANNOUNCED) as isize;
+        (1..=more).map_while(|count| at.sibling(count * step)).for_each(|number| self.announce_leaf(number));
     }
 
     /// Copies the pairs of a leaf below a leaf parent, in order; `None` if the leaf changes meanwhile.

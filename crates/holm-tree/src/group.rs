@@ -9,10 +9,11 @@ use crate::latch::Version;
 use crate::leaf::{Full, Leaf as _, Prefetch as _};
 use crate::superseded::Superseded;
 use crate::tree_set::TreeSet;
-use holm_medium::{Epoch, Guard, Medium, Result};
+use holm_medium::sync::Instant;
+use holm_medium::{Area, Epoch, Guard, Medium, Result};
 
 /// Search keys that travel together: as many lines as a core can wait for at once.
-pub(crate) const GROUP: usize = 16;
+const GROUP: usize = 16;
 
 /// Puts that travel together.
 pub struct ManyPuts<'a, 'k, K: Keys> {
@@ -38,7 +39,8 @@ struct Group<'a, D: Design> {
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Finds the leaves of search keys together, stage by stage, so that their misses overlap. The stages are the
     /// descent through the upper nodes, each leaf parent, each leaf's first line, the one line of pairs that the
-    /// fingerprints name, and the record.
+    /// fingerprints name, and the record. Where reads wait for the disk, it gets the leaves of all at once, and then
+    /// the records of all.
     #[inline(always)]
     fn look_ahead(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>]) -> Group<'_, D> {
         let mut above = [const { None }; GROUP];
@@ -53,6 +55,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             holm_search::prefetch(at.latch(at.leaf, descriptor));
             *place = Some((at, leaf, descriptor));
         }
+        let waits = self.image.paging().waits();
+        if waits {
+            leaves.iter().flatten().for_each(|(at, ..)| self.announce_leaf(at.leaf));
+        }
         let mut versions = [None; GROUP];
         for ((search_key, place), seen) in search_keys.iter().zip(&leaves).zip(&mut versions) {
             let Some((at, leaf, descriptor)) = place else { continue };
@@ -65,14 +71,42 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         for ((search_key, place), seen) in search_keys.iter().zip(&leaves).zip(&versions) {
             let (Some((_, leaf, descriptor)), Some(_)) = (place, seen) else { continue };
             if let Some(payload) = leaf.candidate_payload(self.context(&descriptor.volatile), *search_key) {
-                self.keys.prefetch(payload);
+                if waits {
+                    self.keys.announce(payload);
+                } else {
+                    self.keys.prefetch(payload);
+                }
             }
         }
         Group { leaves, versions }
     }
 
+    /// Notes how long a whole group takes, by which the next ones know whether reads wait for the disk.
+    #[inline]
+    fn measure<T>(&self, search_keys: usize, group: impl FnOnce() -> T) -> T {
+        let begun = (search_keys >= GROUP).then(Instant::now);
+        let done = group();
+        begun.into_iter().for_each(|begun| self.image.paging().note(begun, 0));
+        done
+    }
+
+    /// Begins to read a leaf from the disk.
+    pub(crate) fn announce_leaf(&self, number: u32) {
+        let bytes = size_of::<D::Leaf>() as u64;
+        self.image.announce(Area::Leaves.at(u64::from(number) * bytes), bytes);
+    }
+
+    /// Looks search keys up, group by group.
+    pub(crate) fn get_groups(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
+        let mut groups = search_keys.chunks(GROUP);
+        self.measure(search_keys.len(), || {
+            groups.next().into_iter().for_each(|group| self.get_group(root, group, out));
+        });
+        groups.for_each(|group| self.get_group(root, group, out));
+    }
+
     /// Looks a group of search keys up.
-    pub(crate) fn get_group(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
+    fn get_group(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
         let group = self.look_ahead(root, search_keys);
         for ((search_key, place), seen) in search_keys.iter().zip(&group.leaves).zip(&group.versions) {
             let lookup = place.as_ref().zip(*seen).and_then(|((at, leaf, descriptor), version)| {
@@ -86,8 +120,21 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
+    /// Puts payloads, group by group.
+    pub(crate) fn put_groups(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        ManyPuts { search_keys, payloads, done }: ManyPuts<'_, '_, K>,
+    ) -> Result<()> {
+        let mut groups = search_keys.chunks(GROUP).zip(payloads.chunks(GROUP));
+        let mut put = |(search_keys, payloads)| self.put_group(root, guard, ManyPuts { search_keys, payloads, done });
+        self.measure(search_keys.len(), || groups.next().map_or(Ok(()), &mut put))?;
+        groups.try_for_each(put)
+    }
+
     /// Puts a group of payloads, one after the other.
-    pub(crate) fn put_group(
+    fn put_group(
         &self,
         root: &TreeRoot,
         guard: &mut Guard<'_>,

@@ -266,6 +266,8 @@ pub trait Index<K: Keys>: Send + Sync {
     fn block_difference(&self) -> Option<ReadDifference>;
     /// Returns the design's name.
     fn design(&self) -> &'static str;
+    /// Returns the most pairs that a leaf can hold.
+    fn leaf_slots(&self) -> usize;
     /// Returns what the design assumes and offers.
     fn capabilities(&self) -> Capabilities;
 

@@ -62,6 +62,10 @@ pub trait Keys: Send + Sync + 'static {
     fn key(&self, slot: Slot) -> Option<Self::Separator>;
     /// Returns the slot's head with `skip` bytes left out; `None` as above.
     fn rehead(&self, slot: Slot, skip: usize) -> Option<u64>;
+    /// Begins to read what [`Keys::prefetch`] prefetches from the disk, where reads wait for it.
+    fn announce(&self, payload: u64) {
+        let _ = payload;
+    }
     /// Prefetches what a comparison with this slot will read.
     fn prefetch(&self, payload: u64) {
         let _ = payload;

@@ -11,7 +11,7 @@ use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
 use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design};
-use crate::group::{GROUP, ManyPuts};
+use crate::group::ManyPuts;
 use crate::index::{Evidence, Index, LeafCursor, LeafVersion, Lookup, LookupAt, Rebuilt, SeekTarget, TreeRoot};
 use crate::inner::{FreshNode, Inner, NodeContents, NodeHeader, Placement as _};
 use crate::inner_levels::InnerLevels;
@@ -44,7 +44,7 @@ const MOST_SPLITS: usize = 64;
 pub struct TreeSet<M: Medium, D: Design, K: Keys> {
     pub(crate) writer: Arc<Writer<M>>,
     /// The medium's image, reached with three loads less.
-    image: Arc<Image>,
+    pub(crate) image: Arc<Image>,
     pub(crate) keys: K,
     pub(crate) inner: InnerLevels<D>,
     pub(crate) descriptors: Slab<DescriptorOf<D>>,
@@ -397,6 +397,10 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         D::NAME
     }
 
+    fn leaf_slots(&self) -> usize {
+        D::Leaf::CAPACITY
+    }
+
     fn capabilities(&self) -> Capabilities {
         D::CAPABILITIES
     }
@@ -411,19 +415,11 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     }
 
     fn get_many(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
-        search_keys.chunks(GROUP).for_each(|group| self.get_group(root, group, out));
+        self.get_groups(root, search_keys, out);
     }
 
-    fn put_many(
-        &self,
-        root: &TreeRoot,
-        guard: &mut Guard<'_>,
-        ManyPuts { search_keys, payloads, done }: ManyPuts<'_, '_, K>,
-    ) -> Result<()> {
-        let mut groups = search_keys.chunks(GROUP).zip(payloads.chunks(GROUP));
-        groups.try_for_each(|(search_keys, payloads)| {
-            self.put_group(root, guard, ManyPuts { search_keys, payloads, done })
-        })
+    fn put_many(&self, root: &TreeRoot, guard: &mut Guard<'_>, puts: ManyPuts<'_, '_, K>) -> Result<()> {
+        self.put_groups(root, guard, puts)
     }
 
     #[inline]

@@ -1,10 +1,14 @@
 //! A compaction: it moves records out of the end of the record area into free space before it, beside writers and at a
 //! bounded rate, and gives what becomes free back to the file system.
 //!
+//! `in_key_order` lays records together instead.
+//!
 //! Space chooses a limit: all that lies behind it finds room before it. The pass goes from leaf to leaf, as a scan
 //! does. A record behind the limit is copied as it is, and its leaf leads to the copy if the leaf is as it was read.
 //! So a value that another thread stores meanwhile is never undone. The former record is retired as any other, and no
 //! caller can observe the difference. A crash finds a prefix of the moves, and nothing of them is special.
+
+mod in_key_order;
 
 use crate::backup::is_untouched_copy;
 use crate::database::Database;
@@ -15,8 +19,8 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::pace::pause_after;
 use crate::record;
-use holm_medium::Word;
 use holm_medium::sync::{Instant, sleep};
+use holm_medium::{RecordRun, Word};
 use holm_tree::{Keys, LeafCursor, SeekTarget, Seen};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -27,6 +31,36 @@ const MOST_ATTEMPTS: u32 = 16;
 
 /// Each pass finds the space that the one before has made free; few are ever needed.
 const MOST_PASSES: u32 = 4;
+
+/// Where a record moves to.
+enum To<'a> {
+    /// Into free space that ends below this offset.
+    Below(u64),
+    /// Into the next words of a run, and beside it where it is used up.
+    Into { run: &'a mut RecordRun, beside: &'a mut RecordRun },
+}
+
+impl To<'_> {
+    /// Returns whether a record at this offset moves.
+    fn moves(&self, offset: u64) -> bool {
+        match self {
+            To::Below(limit) => offset >= *limit,
+            To::Into { .. } => true,
+        }
+    }
+
+    /// Writes a record; `None` if there is no room. A run is too short for a record that has grown, and for the last
+    /// one after a move that was tried again.
+    fn write(&mut self, operation: &Operation<'_>, words: &[u64]) -> Result<Option<u64>> {
+        match self {
+            To::Below(limit) => Ok(operation.write_words_below(words, *limit)),
+            To::Into { run, beside } => match operation.write_words_in(words, run) {
+                Some(moved) => Ok(Some(moved)),
+                None => operation.write_words_beside(words, beside).map(Some),
+            },
+        }
+    }
+}
 
 /// A compaction of a database: [`Database::compact`].
 ///
@@ -43,6 +77,7 @@ const MOST_PASSES: u32 = 4;
 pub struct Compact {
     engine: Arc<Engine>,
     rate: Option<u64>,
+    in_key_order: bool,
     report: CompactReport,
     cursor: LeafCursor<crate::keys::Records>,
     /// The copy of a record.
@@ -80,6 +115,34 @@ impl Compact {
         self
     }
 
+    /// Lays records together in the order of their keys, instead of moving the last ones forwards. A record lies where
+    /// it was written, so that a scan of data larger than memory reads a page of the disk for each record, and from
+    /// records in key order one for each page of them. This is for data that were not loaded in key order and are
+    /// scanned from the disk: what changes later lies where there is room, so it is repeated after many changes. Leaves
+    /// whose records lie together already are left alone, and so are records of 4 KiB and more.
+    ///
+    /// The records move into free pieces of 256 KiB, and to the end of the file where there are none. So the disk needs
+    /// room for as many bytes as are moved; the space before them is given back at the end.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use std::ops::ControlFlow;
+    ///
+    /// let reefs = db.keyspace("reefs")?;
+    /// // In an order that is not that of the keys.
+    /// (0..9_973_u32).try_for_each(|reef| reefs.insert((reef * 7_919 % 9_973).to_be_bytes(), [7; 100]))?;
+    /// let report = db.compact().in_key_order().run(|_| ControlFlow::Continue(()))?;
+    /// assert!(report.records_moved > 9_000, "{report:?}");
+    /// let again = db.compact().in_key_order().run(|_| ControlFlow::Continue(()))?;
+    /// assert_eq!(again.records_moved, 0); // they lie together
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn in_key_order(mut self) -> Self {
+        self.in_key_order = true;
+        self
+    }
+
     /// Moves records on the caller's thread, and sleeps between leaves to keep the rate. After each leaf, `watch` gets
     /// the report so far and may end the run. O(n) for each pass, and at most four passes; no more memory than a leaf
     /// and a record take. Returns once what was moved is durable.
@@ -96,19 +159,32 @@ impl Compact {
         let begun = Instant::now();
         // Until then, space that nobody uses belongs to threads, or waits for its grace period.
         self.settle()?;
+        match self.in_key_order {
+            true => self.lay_in_key_order(begun, &mut watch)?,
+            false => self.move_forwards(begun, &mut watch)?,
+        }
+        self.report.bytes_released += self.engine.store.storage.give_space_back()?;
+        Ok(self.report)
+    }
+
+    /// Moves the last records into free space before them, in passes.
+    fn move_forwards(
+        &mut self,
+        begun: Instant,
+        watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
+    ) -> Result<()> {
         while self.report.passes < MOST_PASSES
             && let Some(limit) = self.engine.store.storage.space().compaction_limit()
         {
             let before = self.report.records_moved;
             self.report.passes += 1;
-            let passed = self.pass(limit, begun, &mut watch)?;
+            let passed = self.pass(limit, begun, watch)?;
             self.settle()?;
             if passed.is_break() || self.report.records_moved == before {
                 break;
             }
         }
-        self.report.bytes_released += self.engine.store.storage.give_space_back()?;
-        Ok(self.report)
+        Ok(())
     }
 
     /// Moves what lies behind the limit. Ends: the low end rises with each leaf.
@@ -129,11 +205,16 @@ impl Compact {
                 if watch(&self.report).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                let pause = self.rate.map(|rate| pause_after(self.report.bytes_moved, begun.elapsed(), rate));
-                pause.filter(|pause| !pause.is_zero()).into_iter().for_each(sleep);
+                self.keep_rate(begun);
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Sleeps until the bytes moved since `begun` are no more than the rate allows.
+    fn keep_rate(&self, begun: Instant) {
+        let pause = self.rate.map(|rate| pause_after(self.report.bytes_moved, begun.elapsed(), rate));
+        pause.filter(|pause| !pause.is_zero()).into_iter().for_each(sleep);
     }
 
     /// Moves the records of the leaf at `low`, and returns where the next leaf begins.
@@ -150,29 +231,18 @@ impl Compact {
         };
         self.report.records_read += cursor.pairs.len() as u64;
         let next = cursor.edge.take();
-        for key in keys {
-            if let Some(words) = self.move_record(tree, &key, limit)? {
-                self.report.records_moved += 1;
-                self.report.bytes_moved += u64::from(words) * 8;
-            }
-        }
+        keys.iter().try_for_each(|key| self.move_record(tree, key, &mut To::Below(limit)))?;
         Ok(next)
     }
 
-    /// Moves a record before the limit, and returns its words. Does nothing where the record does not lie behind the
-    /// limit or is gone, where its leaf keeps changing, and where no free run before the limit is long enough. Waits
-    /// for no durability: no caller can observe the move.
-    fn move_record(&mut self, tree: &KeyspaceTree, key: &[u8], limit: u64) -> Result<Option<u32>> {
+    /// Moves a record, and counts it. Does nothing where the record need not move or is gone, where its leaf keeps
+    /// changing, and where there is no room. Waits for no durability: no caller can observe the move.
+    fn move_record(&mut self, tree: &KeyspaceTree, key: &[u8], to: &mut To<'_>) -> Result<()> {
         let (store, key) = (&self.engine.store, SearchKey::new(key));
         for _ in 0..MOST_ATTEMPTS {
             let lookup = store.index.get(&tree.root, key);
-            let Some((payload, (offset, words))) = lookup.payload.map(|payload| (payload, record::extent(payload)))
-            else {
-                return Ok(None);
-            };
-            if offset < limit {
-                return Ok(None);
-            }
+            let moves = |payload: &u64| to.moves(record::extent(*payload).0);
+            let Some(payload) = lookup.payload.filter(moves) else { return Ok(()) };
             let copy = || {
                 self.words.clear();
                 // What leads to no record is damaged, and stays for `check` to report.
@@ -181,29 +251,35 @@ impl Compact {
             };
             match store.copied(tree, Some(lookup.leaf_version), copy)? {
                 None => continue,
-                Some(None) => return Ok(None),
+                Some(None) => return Ok(()),
                 Some(Some(())) => {}
             }
-            let mut operation = Operation::begin_with_bytes(store, u64::from(words) * 8)?;
+            let bytes = self.words.len() as u64 * 8;
+            let mut operation = Operation::begin_with_bytes(store, bytes)?;
             tree.check_not_dropped()?;
-            let Some(moved) = operation.write_words_below(&self.words, limit) else { return Ok(None) };
+            let Some(moved) = to.write(&operation, &self.words)? else { return Ok(()) };
             let seen = Seen { leaf: lookup.leaf_version, others: &[], holds: None };
             if operation.put_seen(tree, key, moved, seen)? {
                 operation.finish_later();
-                return Ok(Some(words));
+                self.report.records_moved += 1;
+                self.report.bytes_moved += bytes;
+                return Ok(());
             }
         }
-        Ok(None)
+        Ok(())
     }
 
     /// Makes everything durable, lets the grace period of all that was retired pass, and returns it to the heap.
     fn settle(&self) -> Result<()> {
+        self.pass_epochs()?;
         let store = &self.engine.store;
-        for _ in 0..holm_medium::GRACE {
-            Operation::begin(store)?.finish_durably()?;
-        }
         store.storage.space().settle(store.clock().durable());
         Ok(())
+    }
+
+    /// Makes everything durable, and lets the grace period of all that was retired pass.
+    fn pass_epochs(&self) -> Result<()> {
+        (0..holm_medium::GRACE).try_for_each(|_| Operation::begin(&self.engine.store)?.finish_durably())
     }
 }
 
@@ -239,6 +315,7 @@ impl Database {
         Compact {
             engine: self.engine.clone(),
             rate: None,
+            in_key_order: false,
             report: CompactReport::default(),
             cursor: LeafCursor::default(),
             words: Vec::new(),

@@ -15,12 +15,17 @@ use std::ops::Range;
 /// The most words copied from a leaf at once. Beyond it, large values are copied on demand.
 const COPY_WORDS: usize = 32 << 10;
 
+/// The time of one of this number of copies is measured.
+const MEASURED: u32 = 4;
+
 /// Copied records; a scan lends them one by one.
 #[derive(Default)]
 pub(crate) struct CopiedPairs {
     /// As long as the longest copy so far.
     words: Vec<u64>,
     spans: Vec<PairSpan>,
+    /// Counts copies.
+    copies: u32,
 }
 
 /// Where a record lies in the copy, in bytes.
@@ -66,7 +71,9 @@ impl CopiedPairs {
     ) -> Result<Option<Remainder>> {
         let store = source.store();
         let keys = &store.keys;
-        if !cursor.was_ahead {
+        if keys.image.paging().waits() {
+            self.announce(keys, cursor, bounds);
+        } else if !cursor.was_ahead {
             keys.prefetch_records(cursor, bounds.low, bounds.direction, bounds.most);
         }
         let within = keys.within(cursor, bounds.low, bounds.high, bounds.direction);
@@ -125,6 +132,32 @@ impl CopiedPairs {
         }
         next.for_each(|slot| keys.prefetch(slot.payload));
         Ok(())
+    }
+
+    /// Begins to read what the scan will copy from this leaf, and then from the next one.
+    #[cold]
+    fn announce(&self, keys: &Records, cursor: &LeafCursor<Records>, bounds: ScanBounds<'_>) {
+        let (now, next) = (&cursor.pairs[..], &cursor.ahead.pairs[..]);
+        if !cursor.was_ahead {
+            keys.announce_records(keys.wanted(cursor, bounds.low, bounds.direction, bounds.most));
+        }
+        let left = bounds.most.saturating_sub(now.len()).min(next.len());
+        keys.announce_records(match bounds.direction {
+            Direction::Forward => &next[..left],
+            Direction::Backward => &next[next.len() - left..],
+        });
+    }
+
+    /// Returns whether the next copy is one of those that are measured. Reading the clock takes two hundredths of the
+    /// time of a copy.
+    pub(crate) fn measures(&mut self) -> bool {
+        self.copies = self.copies.wrapping_add(1);
+        self.copies.is_multiple_of(MEASURED)
+    }
+
+    /// Returns the bytes of the last copy.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.spans.last().map_or(0, |last| (last.at + last.key as usize + last.value as usize) as u64)
     }
 
     /// Takes the deadline out of a copied record: moves the key up to the value. The inner `None` means that the record

@@ -14,6 +14,7 @@ use crate::keys::{Records, SearchKey, beyond};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::leaf_source::LeafSource;
 use crate::slice::{Slice, show};
+use holm_medium::sync::Instant;
 use holm_tree::{LeafCursor, SeekTarget};
 use std::cell::Cell;
 use std::iter::FusedIterator;
@@ -337,8 +338,11 @@ pub(crate) fn copy_part(
             Some(high) => SeekTarget::Below(SearchKey::new(high)),
             None => SeekTarget::Last,
         };
+        let paging = source.store().storage.image().paging();
+        let begun = (copied.measures() || paging.waits()).then(Instant::now);
         source.copy_leaf(&tree.root, target, ahead, cursor);
         if let Some(remainder) = copied.refill(source, tree, cursor, bounds)? {
+            begun.into_iter().for_each(|begun| paging.note(begun, copied.bytes()));
             return Ok(remainder);
         }
     }

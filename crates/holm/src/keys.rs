@@ -3,7 +3,7 @@
 use crate::catalog::CATALOG;
 use crate::direction::Direction;
 use crate::record::{self, Header};
-use holm_medium::{Image, Word, atomics};
+use holm_medium::{Area, Image, Word, atomics};
 use holm_search::{Search, prefetch_lines};
 use holm_tree::head::{head_of, masked};
 use holm_tree::inner::NodePrefix;
@@ -15,6 +15,12 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Records up to this many words are verified where a leaf's range depends on them.
 const SMALL_WORDS: u32 = 512;
+
+/// The most bytes that are announced at once.
+const MOST_ANNOUNCED: u64 = 256 << 10;
+
+/// Records with no more bytes between them are announced as one run: a page.
+const NEAR: u64 = 4 << 10;
 
 /// A search key, hashed once.
 #[derive(Clone, Copy)]
@@ -88,6 +94,17 @@ impl Records {
     /// Prefetches the records that a scan from `low` on wants of a leaf cursor. Only heads decide which: the records
     /// that the exact answer depends on are among them.
     pub(crate) fn prefetch_records(&self, cursor: &LeafCursor<Records>, low: &[u8], direction: Direction, most: usize) {
+        self.wanted(cursor, low, direction, most).iter().for_each(|slot| self.prefetch(slot.payload));
+    }
+
+    /// Returns the slots whose records a scan from `low` on wants of a leaf cursor, as far as heads tell.
+    pub(crate) fn wanted<'a>(
+        &self,
+        cursor: &'a LeafCursor<Records>,
+        low: &[u8],
+        direction: Direction,
+        most: usize,
+    ) -> &'a [Slot] {
         let skipped = match direction {
             Direction::Forward => {
                 let head = head_of(low, cursor.skip);
@@ -95,7 +112,26 @@ impl Records {
             }
             Direction::Backward => cursor.pairs.len().saturating_sub(most),
         };
-        cursor.pairs[skipped..].iter().take(most).for_each(|slot| self.prefetch(slot.payload));
+        let wanted = &cursor.pairs[skipped..];
+        &wanted[..most.min(wanted.len())]
+    }
+
+    /// Begins to read the records of some slots from the disk, where reads wait for it. Records that lie together are
+    /// read together.
+    #[cold]
+    pub(crate) fn announce_records(&self, slots: &[Slot]) {
+        let mut run = 0..0;
+        for slot in slots {
+            let (offset, words) = record::extent(slot.payload);
+            let end = offset + MOST_ANNOUNCED.min(u64::from(words) * 8);
+            if run.start <= offset && offset <= run.end + NEAR && end - run.start <= MOST_ANNOUNCED {
+                run.end = end.max(run.end);
+            } else {
+                self.image.announce(Area::Records.at(run.start), run.end - run.start);
+                run = offset..end;
+            }
+        }
+        self.image.announce(Area::Records.at(run.start), run.end - run.start);
     }
 
     /// Returns the positions of a cursor's pairs at or above `low` and below `high`; `None` means no high bound. The
@@ -179,6 +215,10 @@ impl Keys for Records {
         // Two words where the eight bytes straddle them. The bytes after the key belong to the value, hence the mask.
         let head = if shift == 0 { word(at) } else { word(at) << shift | word(at + 1) >> (64 - shift) };
         Some(masked(head, left))
+    }
+    fn announce(&self, payload: u64) {
+        let (offset, words) = record::extent(payload);
+        self.image.announce(Area::Records.at(offset), MOST_ANNOUNCED.min(u64::from(words) * 8));
     }
     #[inline]
     fn prefetch(&self, payload: u64) {

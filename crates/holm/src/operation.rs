@@ -10,7 +10,7 @@ use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
 use crate::store::WritableStore;
-use holm_medium::{Epoch, Guard, Hold, MediumError, Persistence};
+use holm_medium::{Epoch, Guard, Hold, MediumError, Persistence, RecordRun};
 use holm_tree::leaf::KeyRange;
 use holm_tree::{
     CommitObserver, CommitRequest, Committed, Conditional, LeafVersion, ManyPuts, RangeRemoval, Reuse, Seen,
@@ -103,6 +103,19 @@ impl<H> Operation<'_, H> {
     pub(crate) fn write_words_below(&self, words: &[u64], limit: u64) -> Option<u64> {
         let offset = self.store.storage.write_record_below(&self.guard, words, self.store.persistence, limit)?;
         Some(record::payload(offset, words.len()))
+    }
+
+    /// The same into the next words of a run; `None` if it has too few.
+    pub(crate) fn write_words_in(&self, words: &[u64], run: &mut RecordRun) -> Option<u64> {
+        let offset = self.store.storage.write_record_in(&self.guard, words, self.store.persistence, run)?;
+        Some(record::payload(offset, words.len()))
+    }
+
+    /// The same into a run of its own, which is cut off a piece.
+    pub(crate) fn write_words_beside(&self, words: &[u64], piece: &mut RecordRun) -> Result<u64> {
+        let mut run = self.store.storage.cut_run(piece, words.len() as u64 * 8)?;
+        let written = self.write_words_in(words, &mut run);
+        Ok(written.expect("the run is as long as the record"))
     }
 
     /// Writes a record that has a key only, and that no leaf will lead to. It survives the death of the process, and no

@@ -14,7 +14,9 @@ pub(crate) fn run(args: &Compacted) -> anyhow::Result<Exit> {
     let (report, before) = opened::closing(opened::existing(&args.database)?, |database| {
         let space = database.stats().space;
         let progress = Progress::new(Some(space.record_bytes));
-        let report = database.compact().rate(args.rate.saturating_mul(1 << 20)).run(|at| {
+        let compact = database.compact().rate(args.rate.saturating_mul(1 << 20));
+        let compact = if args.in_key_order { compact.in_key_order() } else { compact };
+        let report = compact.run(|at| {
             progress.reach(at.bytes_moved);
             ControlFlow::Continue(())
         });

@@ -57,6 +57,25 @@ fn a_large_area_leaves_its_first_large_page_alone_while_it_can_grow() {
     assert!(sorted.windows(2).all(|pair| pair[0] + 4096 <= pair[1]), "nothing is given out twice");
 }
 
+#[test]
+fn runs_are_cut_off_one_piece_and_what_is_left_of_them_is_free_again() {
+    let medium = medium(LARGE as usize);
+    let space = Space::new();
+    let mut piece = RecordRun::default();
+    let mut run = space.cut_run(&medium, &mut piece, 48).expect("room");
+    let next = space.cut_run(&medium, &mut piece, 1000).expect("room");
+    let first = space.take_record_of(&mut run, 4).expect("as long as the run");
+    assert_eq!(space.take_record_of(&mut run, 3), None, "two words are left");
+    assert_eq!(space.take_record_of(&mut run, 2), Some(first + 32));
+    assert_eq!(space.take_record_of(&mut run, 1), None);
+    assert_eq!(space.record_bytes(), 48);
+    // A run that is longer than a piece takes one of its own.
+    let mut long = space.cut_run(&medium, &mut piece, 1 << 20).expect("room");
+    assert!(space.take_record_of(&mut long, 1 << 17).is_some());
+    [run, next, long, piece].into_iter().for_each(|run| space.end_run(run));
+    assert_eq!(space.record_use().free, space.record_frontier() - BEGIN - 48 - (1 << 20));
+}
+
 /// Freed records were kept by exact size: with drifting sizes, the area grew to the sum of all passes.
 #[test]
 fn an_area_whose_records_change_their_sizes_stays_near_what_is_live() {

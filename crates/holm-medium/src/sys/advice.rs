@@ -15,4 +15,6 @@ pub(crate) enum Advice {
     PopulateToWrite,
     /// Fault the pages in, for reading.
     PopulateToRead,
+    /// Begin to read the pages, and do not wait for them.
+    WillNeed,
 }

@@ -23,6 +23,7 @@ pub(super) fn advice(advice: Advice) -> Option<rustix::mm::Advice> {
         Advice::LargePages => rustix::mm::Advice::LinuxHugepage,
         Advice::PopulateToWrite => rustix::mm::Advice::LinuxPopulateWrite,
         Advice::PopulateToRead => rustix::mm::Advice::LinuxPopulateRead,
+        Advice::WillNeed => rustix::mm::Advice::WillNeed,
     })
 }
 

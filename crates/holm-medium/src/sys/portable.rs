@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub(super) fn advice(advice: Advice) -> Option<rustix::mm::Advice> {
     match advice {
         Advice::Random => Some(rustix::mm::Advice::Random),
+        Advice::WillNeed => Some(rustix::mm::Advice::WillNeed),
         Advice::NotInherited | Advice::LargePages | Advice::PopulateToWrite | Advice::PopulateToRead => None,
     }
 }

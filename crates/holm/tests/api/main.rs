@@ -33,6 +33,7 @@ mod handles;
 mod hands;
 mod hermitage;
 mod histories;
+mod in_key_order;
 mod insert_many;
 mod leaf_index;
 mod limits;

@@ -82,9 +82,13 @@ Moves records from the end of the file `records` into free space before it, and 
 and how many bytes the database has on the disk, before and after. Needs no free space beside the database. After a \
 compaction, no incremental backup can be applied to a restored database, so such a database is left alone.
 
+With --in-key-order it lays records together in the order of their keys instead, which makes scans of data larger than \
+memory faster. That needs free space on the disk for as many bytes as are moved.
+
 Examples:
   holm compact sea.holm
-  holm compact sea.holm --rate 20";
+  holm compact sea.holm --rate 20
+  holm compact sea.holm --in-key-order";
 
 /// Arguments of `compact`.
 #[derive(Debug, Args)]
@@ -94,6 +98,9 @@ pub(crate) struct Compacted {
     /// Mebibytes of records to move in a second; 0 for no limit
     #[arg(long, value_name = "MIB", default_value_t = 0)]
     pub(crate) rate: u64,
+    /// Lay records together in the order of their keys
+    #[arg(long)]
+    pub(crate) in_key_order: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,0 +1,172 @@
+//! The pass that lays records together in the order of their keys.
+//!
+//! It works on a window of leaves. Each leaf gets a run of record space that is as long as its records, so they lie
+//! behind each other however the moves of different leaves interleave. A moved record takes another slot of its leaf,
+//! and its former slot is free two epochs later. A leaf thus moves a few records in each round over the window, and has
+//! its next turn two epochs later: without that, most leaves would be split.
+
+use super::{Compact, CompactReport, To};
+use crate::error::{Error, Result};
+use crate::keys::SearchKey;
+use crate::keyspace_tree::KeyspaceTree;
+use crate::record;
+use holm_medium::sync::Instant;
+use holm_medium::{Epoch, GRACE, RecordRun};
+use holm_tree::{Keys, SeekTarget, Slot};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Words of a page. A longer record shares no page worth mentioning with its neighbours, and does not move.
+const PAGE_WORDS: u32 = 512;
+
+/// Leaves of a window: their keys take some megabytes of memory.
+const WINDOW: usize = 8192;
+
+/// The most records that a leaf moves in a round. Of 28 slots, 17 are in use on average; two epochs pin as many more.
+const MOST_MOVES: usize = 4;
+
+/// A leaf whose records move.
+struct MovingLeaf {
+    tree: Arc<KeyspaceTree>,
+    /// Those that are still to move, in order.
+    keys: VecDeque<Vec<u8>>,
+    /// How many move in a round.
+    moves: usize,
+    /// An epoch that is not before that of its last move.
+    moved: Epoch,
+    run: RecordRun,
+}
+
+/// What moves next, and where to.
+#[derive(Default)]
+struct Plan {
+    window: Vec<MovingLeaf>,
+    /// Space from which the runs of leaves are cut.
+    piece: RecordRun,
+    /// The last record of the leaves before, as it was found.
+    last: Option<Slot>,
+}
+
+impl Compact {
+    /// Lays the records of all keyspaces together. Afterwards, what they have left is free.
+    pub(super) fn lay_in_key_order(
+        &mut self,
+        begun: Instant,
+        watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
+    ) -> Result<()> {
+        self.report.passes = 1;
+        let mut plan = Plan::default();
+        let laid = self.lay_all(&mut plan, begun, watch);
+        let runs = plan.window.into_iter().map(|leaf| leaf.run).chain([plan.piece]);
+        runs.for_each(|run| self.engine.store.storage.space().end_run(run));
+        laid?;
+        self.settle()
+    }
+
+    /// The same, and leaves to the caller what is left of record space that it has taken.
+    fn lay_all(
+        &mut self,
+        plan: &mut Plan,
+        begun: Instant,
+        watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
+    ) -> Result<()> {
+        for tree in self.engine.catalog.trees() {
+            let mut low = Some(Vec::new());
+            while let Some(key) = low {
+                low = match self.plan_leaf(&tree, &key, plan) {
+                    Ok(next) => next.filter(|next| *next > key),
+                    Err(Error::Dropped { .. }) => None,
+                    Err(error) => return Err(error),
+                };
+                if watch(&self.report).is_break()
+                    || plan.window.len() == WINDOW && self.lay_window(plan, begun, watch)?.is_break()
+                {
+                    return Ok(());
+                }
+            }
+        }
+        self.lay_window(plan, begun, watch).map(|_| ())
+    }
+
+    /// Adds the leaf at `low` to the window, unless its records lie together. Returns where the next leaf begins.
+    fn plan_leaf(&mut self, tree: &Arc<KeyspaceTree>, low: &[u8], plan: &mut Plan) -> Result<Option<Vec<u8>>> {
+        let engine = self.engine.clone();
+        let (store, cursor) = (&engine.store, &mut self.cursor);
+        let paging = store.storage.image().paging();
+        let (keys, bytes, last) = loop {
+            let begun = Instant::now();
+            store.index.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), 0, cursor);
+            let small = |slot: &Slot| record::extent(slot.payload).1 < PAGE_WORDS;
+            let mut moving: Vec<_> = cursor.pairs.iter().copied().filter(small).collect();
+            // A single record that lies alone would keep a large page of the file in use.
+            let single = moving.len() == 1 && !plan.last.is_some_and(|last| follows(last, moving[0]));
+            let last = moving.last().copied();
+            if !single && moving.windows(2).all(|pair| follows(pair[0], pair[1])) {
+                moving.clear();
+            }
+            if paging.waits() {
+                store.keys.announce_records(&moving);
+            }
+            let bytes = moving.iter().map(|slot| u64::from(record::extent(slot.payload).1) * 8).sum();
+            let keys = || moving.iter().filter_map(|slot| store.keys.key(*slot)).collect::<VecDeque<_>>();
+            if let Some(keys) = store.copied(tree, Some(cursor.leaf_version), keys)? {
+                paging.note(begun, 0);
+                break (keys, bytes, last);
+            }
+        };
+        self.report.records_read += cursor.pairs.len() as u64;
+        let free = store.index.leaf_slots().saturating_sub(cursor.pairs.len());
+        let next = cursor.edge.take();
+        plan.last = last.or(plan.last);
+        if !keys.is_empty() {
+            let run = store.storage.cut_run(&mut plan.piece, bytes)?;
+            plan.window.push(MovingLeaf { tree: tree.clone(), keys, moves: free.clamp(1, MOST_MOVES), moved: 0, run });
+        }
+        Ok(next)
+    }
+
+    /// Moves the records of a window, and empties it.
+    fn lay_window(
+        &mut self,
+        Plan { window, piece, .. }: &mut Plan,
+        begun: Instant,
+        watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>> {
+        while !window.is_empty() {
+            for leaf in &mut *window {
+                if self.engine.store.clock().active() < leaf.moved + GRACE {
+                    self.pass_epochs()?;
+                }
+                self.move_some(leaf, piece)?;
+                if watch(&self.report).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+                self.keep_rate(begun);
+            }
+            let space = self.engine.store.storage.space();
+            window.extract_if(.., |leaf| leaf.keys.is_empty()).for_each(|leaf| space.end_run(leaf.run));
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Moves the next records of a leaf.
+    fn move_some(&mut self, leaf: &mut MovingLeaf, piece: &mut RecordRun) -> Result<()> {
+        for _ in 0..leaf.moves {
+            let Some(key) = leaf.keys.pop_front() else { break };
+            let to = &mut To::Into { run: &mut leaf.run, beside: piece };
+            match self.move_record(&leaf.tree, &key, to) {
+                Err(Error::Dropped { .. }) => leaf.keys.clear(),
+                moved => moved?,
+            }
+        }
+        leaf.moved = self.engine.store.clock().active();
+        Ok(())
+    }
+}
+
+/// Returns whether a record lies behind another, in the same page or the next.
+fn follows(before: Slot, slot: Slot) -> bool {
+    let ((offset, words), (next, _)) = (record::extent(before.payload), record::extent(slot.payload));
+    (offset..offset + u64::from(words + PAGE_WORDS) * 8).contains(&next)
+}
