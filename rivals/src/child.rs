@@ -3,6 +3,7 @@
 //! process, so that no engine inherits another's heap, threads or caches. Orders arrive as JSON in one argument; events
 //! leave as JSON lines.
 
+use crate::confine::Confinement;
 use crate::engines::{Durability, entry};
 use crate::memory::{Memory, MemorySampler, Space, disk_bytes};
 use crate::prefixes::Source;
@@ -29,6 +30,8 @@ pub(crate) struct Order {
     pub(crate) source: Option<Source>,
     /// Seconds that the engine stays idle after the load, before its space is measured.
     pub(crate) settle_seconds: f64,
+    /// The limit on memory.
+    pub(crate) confined: Option<Confinement>,
 }
 
 /// The task of a child.
@@ -91,6 +94,7 @@ fn name_keys(order: &mut Order) -> Result<()> {
 }
 
 fn carry_out(order: &Order) -> Result<()> {
+    order.confined.iter().try_for_each(Confinement::enter)?;
     match &order.task {
         Task::Measure(steps) => measure(order, steps),
         Task::InsertUntilKilled => insert_until_killed(order),

@@ -1,7 +1,7 @@
 //! The list of engines, one line each. An adapter is a file below with one function, `open`. It opens or creates a
 //! store in a folder, in one of two durability classes, and returns it as an [`Engine`]; dropping the engine closes the
-//! store. Every store that has a cache gets [`CACHE_BYTES`]. Everything else is default except compression, which is
-//! off because the values are incompressible.
+//! store. Every store that has a cache gets [`CACHE_BYTES`], or half of its memory if that is limited. Everything else is
+//! default except compression, which is off because the values are incompressible.
 
 mod fjall;
 mod fjall_transactions;
@@ -19,6 +19,11 @@ use std::path::Path;
 
 /// Cache of every store that has one: enough for the million records of 1000 bytes that reports use.
 const CACHE_BYTES: usize = 1 << 30;
+
+/// The cache of every store that has one.
+fn cache_bytes() -> usize {
+    crate::confine::limit().map_or(CACHE_BYTES, |limit| (limit / 2) as usize)
+}
 
 /// The failures that a returned write survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]

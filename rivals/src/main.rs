@@ -4,6 +4,7 @@
 #![deny(unsafe_code)]
 
 mod child;
+mod confine;
 mod engines;
 mod memory;
 mod parent;
@@ -68,6 +69,10 @@ struct Arguments {
     /// Folder for the files of the runs; synced means nothing on a memory file system
     #[arg(long, default_value = ".")]
     dir: PathBuf,
+    /// Mebibytes of memory for each engine, pages of files included: for data larger than memory. Caches get half of
+    /// it, and LMDB does not read ahead [default: no limit]
+    #[arg(long, value_name = "MIB")]
+    memory: Option<u64>,
     /// Also write all figures to this file
     #[arg(long)]
     json: Option<PathBuf>,
@@ -107,10 +112,18 @@ fn compare(arguments: &Arguments) -> Result<()> {
     let settle_seconds = arguments.settle;
     let machine = machine::describe(&arguments.dir);
     let (mut runs, mut kills) = (Vec::new(), Vec::new());
+    let memory = arguments.memory.map(|mebibytes| mebibytes << 20);
+    let machine = match arguments.memory {
+        Some(mebibytes) => format!("{machine}; {mebibytes} MiB of memory for each engine, pages of files included"),
+        None => machine,
+    };
+    let group = memory.map(confine::Group::create).transpose()?;
+    let confined = group.as_ref().zip(memory).map(|(group, bytes)| group.confinement(bytes));
     let order = |engine: &String, round: usize| {
         let plan = Plan { seed: plan.seed.wrapping_add(1000 * round as u64), ..plan.clone() };
         let (engine, folder) = (engine.clone(), arguments.dir.clone());
-        Order { engine, durability, folder, task: Task::Measure(Vec::new()), plan, source: None, settle_seconds }
+        let (task, confined) = (Task::Measure(Vec::new()), confined.clone());
+        Order { engine, durability, folder, task, plan, source: None, settle_seconds, confined }
     };
     if let Some(file) = &arguments.keys_from {
         let conditions =

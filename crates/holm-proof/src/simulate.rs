@@ -42,6 +42,7 @@
 //! | a reader opens what was not closed | 3 | a reader that is not refused |
 //! | the time goes back with the system's clock | 40 | a key that has expired and is there |
 //! | space is given back without its grace period | 131 | a record that is not the one that its leaf had |
+//! | a compaction moves a record whatever its leaf has by then | 125 | calls of one key that no order explains |
 //!
 //! Not simulated: the drawing of keys of any length. Orders of memory weaker than sequential consistency are Miri's.
 

@@ -2,9 +2,9 @@
 //! then `beyond_memory run PATH RECORDS SECONDS WORKLOADS` in a control group with little memory.
 //!
 //! Records have keys of 23 bytes, which arrive in no order, and values of 100. Workloads are `get`, `get_many`, `scan`,
-//! `put` and `put_many`, separated by commas: at random, 32 keys at a time, 50 records from a random key on. `run` prints
-//! how many records a second each of them does, after a third of the seconds as a warm-up, and how many faults waited
-//! for the disk for each record. `order` lays records together in the order of their keys.
+//! `put` and `put_many`, separated by commas: at random, 32 keys at a time, 50 records from a random key on. `run`
+//! prints how many records a second each of them does, after a third of the seconds as a warm-up, and how many faults
+//! waited for the disk for each record. `order` lays records together in the order of their keys.
 
 use holm::{Database, Error, Keyspace};
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
 //! fjall: one keyspace. Relaxed writes the journal to the page cache; synced calls `persist(SyncAll)` after each write.
 
-use super::{CACHE_BYTES, Durability, Opened};
+use super::{Durability, Opened, cache_bytes};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use holm_bench::{BoxError, Engine};
 use std::path::Path;
@@ -12,7 +12,7 @@ pub(super) struct Fjall {
 }
 
 pub(super) fn open(folder: &Path, durability: Durability) -> Opened {
-    let database = Database::builder(folder.join("data.fjall")).cache_size(CACHE_BYTES as u64).open()?;
+    let database = Database::builder(folder.join("data.fjall")).cache_size(cache_bytes() as u64).open()?;
     let keyspace = database.keyspace("default", KeyspaceCreateOptions::default)?;
     Ok(Box::new(Fjall { database, keyspace, synced: durability == Durability::Synced }))
 }

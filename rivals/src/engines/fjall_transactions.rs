@@ -4,7 +4,7 @@
 //! share syncs. Everything but transactions is as in `fjall`.
 
 use super::fjall::Fjall;
-use super::{CACHE_BYTES, Durability, Opened};
+use super::{Durability, Opened, cache_bytes};
 use fjall::{KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, PersistMode, Readable};
 use fjall::{SingleWriterTxDatabase, SingleWriterTxKeyspace};
 use holm_bench::{BoxError, Change, Engine};
@@ -36,7 +36,7 @@ struct Serial(SingleWriterTxDatabase, SingleWriterTxKeyspace);
 
 pub(super) fn optimistic(folder: &Path, durability: Durability) -> Opened {
     let path = folder.join("data.fjall");
-    let database = OptimisticTxDatabase::builder(path).cache_size(CACHE_BYTES as u64).open()?;
+    let database = OptimisticTxDatabase::builder(path).cache_size(cache_bytes() as u64).open()?;
     let keyspace = database.keyspace("default", KeyspaceCreateOptions::default)?;
     let (synced, inner) = (durability == Durability::Synced, keyspace.inner().clone());
     let plain = Fjall { database: database.inner().clone(), keyspace: inner, synced };
@@ -45,7 +45,7 @@ pub(super) fn optimistic(folder: &Path, durability: Durability) -> Opened {
 
 pub(super) fn serial(folder: &Path, durability: Durability) -> Opened {
     let path = folder.join("data.fjall");
-    let database = SingleWriterTxDatabase::builder(path).cache_size(CACHE_BYTES as u64).open()?;
+    let database = SingleWriterTxDatabase::builder(path).cache_size(cache_bytes() as u64).open()?;
     let keyspace = database.keyspace("default", KeyspaceCreateOptions::default)?;
     let (synced, inner) = (durability == Durability::Synced, keyspace.inner().clone());
     let plain = Fjall { database: database.inner().clone(), keyspace: inner, synced };

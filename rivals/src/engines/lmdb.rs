@@ -33,10 +33,12 @@ fn open_with(name: &'static str, folder: &Path, durability: Durability, map: Env
     let mut options = EnvOpenOptions::new();
     options.map_size(MAP_BYTES).max_readers(1100);
     let sync = if durability == Durability::Relaxed { EnvFlags::NO_SYNC } else { EnvFlags::empty() };
+    // Reading ahead is of no use where most of what it reads is evicted before it is needed.
+    let ahead = if crate::confine::limit().is_some() { EnvFlags::NO_READ_AHEAD } else { EnvFlags::empty() };
     // SAFETY: NO_SYNC is unsafe because a power failure may leave a corrupt file; a benchmark deletes its folder.
     // WRITE_MAP is unsafe because a stray write of this process could reach the map; the other code of it has no
     // pointer into the map.
-    unsafe { options.flags(sync | map) };
+    unsafe { options.flags(sync | map | ahead) };
     // SAFETY: the file is mapped. It is in a folder that the benchmark created for this process alone, so no other
     // process truncates or writes it, and this process opens it once.
     let environment = unsafe { options.open(&folder)? };

@@ -1,7 +1,7 @@
 //! RocksDB: the default column family. Relaxed writes its log to the page cache; synced sets `sync` on each write, and
 //! concurrent writers share a sync.
 
-use super::{CACHE_BYTES, Durability, Opened};
+use super::{Durability, Opened, cache_bytes};
 use holm_bench::{BoxError, Engine};
 use rocksdb::{BlockBasedOptions, Cache, DB, DBCompressionType, Options, WriteBatch, WriteOptions};
 use std::path::Path;
@@ -13,7 +13,7 @@ struct RocksDb {
 
 pub(super) fn open(folder: &Path, durability: Durability) -> Opened {
     let mut blocks = BlockBasedOptions::default();
-    blocks.set_block_cache(&Cache::new_lru_cache(CACHE_BYTES));
+    blocks.set_block_cache(&Cache::new_lru_cache(cache_bytes()));
     let mut options = Options::default();
     options.create_if_missing(true);
     options.set_compression_type(DBCompressionType::None);

@@ -70,6 +70,15 @@ pub(super) fn compaction(world: &World) -> Result<()> {
     Ok(())
 }
 
+/// Lays the records of all keyspaces in the order of their keys, while others change them.
+pub(super) fn lays(world: &World) -> Result<()> {
+    for _ in 0..world.plan.lays {
+        let report = world.db.compact().in_key_order().run(|_| ControlFlow::Continue(()))?;
+        world.stage.count("records laid in key order", report.records_moved);
+    }
+    Ok(())
+}
+
 /// The value of a put: its number again and again.
 fn value(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(WORDS + number as usize % 7)

@@ -51,6 +51,7 @@ impl Plan {
             sync_ns: [0, 1_000_000, 50_000_000][random.random_range(0..3)],
             bulk: 0,
             compacts: false,
+            lays: 0,
             markers: if random.random_ratio(1, 4) { random.random_range(1..=2) } else { 0 },
             peeks: random.random_ratio(1, 8),
             operations: random.random_range(4..=24),
@@ -89,6 +90,7 @@ impl Plan {
         plan.draw_faults(&mut random, horizon, kind == Profile::Faults);
         // From numbers of their own: all else is drawn as it would be without.
         plan.draw_compaction(&mut Pcg64Mcg::seed_from_u64(seed ^ 0xC0_4AC7));
+        plan.draw_laying(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x1A_54));
         plan.draw_closing(&mut Pcg64Mcg::seed_from_u64(seed ^ 0xC1_05E5));
         plan.draw_reclaims(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x9A_6E5), horizon);
         plan
@@ -176,6 +178,13 @@ impl Plan {
             self.heap[1] = 16 << 20;
             // Large values have many words: a thread that is stopped often within each would hardly end a put.
             (self.apart, self.stalls) = (64, self.stalls.min(64));
+        }
+    }
+
+    /// A thread that moves records moves those that others change.
+    fn draw_laying(&mut self, random: &mut Pcg64Mcg) {
+        if !self.is_small() && random.random_ratio(1, 8) {
+            self.lays = random.random_range(1..=3);
         }
     }
 

@@ -149,6 +149,8 @@ pub struct Plan {
     pub bulk: u64,
     /// Whether a thread compacts the database.
     pub compacts: bool,
+    /// How often a thread lays the records of all keyspaces in the order of their keys.
+    pub lays: u64,
     /// Threads that set marks.
     pub markers: u64,
     /// Whether a thread opens the database for reading beside the writers.

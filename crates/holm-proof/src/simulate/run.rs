@@ -162,7 +162,10 @@ fn live(world: World, disk: &SimDisk) -> Notes {
     let writers = plan.workers
         + plan.registers
         + plan.markers
-        + [plan.solo, plan.drops, plan.expires, plan.bulk > 0, plan.compacts].map(u64::from).iter().sum::<u64>();
+        + [plan.solo, plan.drops, plan.expires, plan.bulk > 0, plan.compacts, plan.lays > 0]
+            .map(u64::from)
+            .iter()
+            .sum::<u64>();
     world.writers.store(writers, SeqCst);
     thread::scope(|scope| {
         let world = &world;
@@ -193,6 +196,9 @@ fn live(world: World, disk: &SimDisk) -> Notes {
         }
         if plan.compacts {
             write(Box::new(|| compaction::compaction(world)));
+        }
+        if plan.lays > 0 {
+            write(Box::new(|| compaction::lays(world)));
         }
         (0..plan.markers).for_each(|thread| write(Box::new(move || marks::marks(world, thread))));
         if plan.peeks {

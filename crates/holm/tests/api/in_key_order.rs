@@ -1,5 +1,5 @@
-//! A compaction in the order of the keys, through the public interface: what it moves, what it costs, and that no caller
-//! can observe anything else of it.
+//! A compaction in the order of the keys, through the public interface: what it moves, what it costs, and that no
+//! caller can observe anything else of it.
 
 use crate::tools::{Chance, Stop, assert_sound, folder, relaxed};
 use holm::{CompactReport, Database, KeyspaceOptions};
