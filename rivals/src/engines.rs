@@ -1,7 +1,7 @@
 //! The list of engines, one line each. An adapter is a file below with one function, `open`. It opens or creates a
 //! store in a folder, in one of two durability classes, and returns it as an [`Engine`]; dropping the engine closes the
-//! store. Every store that has a cache gets [`CACHE_BYTES`], or half of its memory if that is limited. Everything else is
-//! default except compression, which is off because the values are incompressible.
+//! store. Every store that has a cache gets [`CACHE_BYTES`], or half of its memory if that is limited. Everything else
+//! is default except compression, which is off because the values are incompressible.
 
 mod fjall;
 mod fjall_transactions;

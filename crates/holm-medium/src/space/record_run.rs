@@ -8,8 +8,8 @@ use crate::sync::atomic::Ordering::Relaxed;
 /// Bytes that are taken at a time and cut into runs. Neighbours then lie in one read of the disk.
 const PIECE: u64 = 256 << 10;
 
-/// Record space in one piece, filled from its beginning on. What is left of it goes back by [`Space::end_run`]. If a run
-/// is dropped without it, that space stays unused until the next opening.
+/// Record space in one piece, filled from its beginning on. What is left of it goes back by [`Space::end_run`]. If a
+/// run is dropped without it, that space stays unused until the next opening.
 #[derive(Debug, Default)]
 pub struct RecordRun {
     at: u64,
