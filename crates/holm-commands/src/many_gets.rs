@@ -33,7 +33,7 @@ impl Databases {
     pub fn look_ahead(&self, database: u32, keys: &[&[u8]]) {
         if let Ok(Some(space)) = self.existing(database) {
             // An error comes again when the command looks.
-            let _ = space.keys.get_many(keys);
+            let _ = space.keys.look_ahead(keys);
         }
     }
 }

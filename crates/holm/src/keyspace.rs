@@ -186,6 +186,45 @@ impl Keyspace {
         self.store.get_many(&self.tree, keys)
     }
 
+    /// As [`Keyspace::get_many`], but lends each value to `give` instead of copying it to a buffer of its own. `give`
+    /// is called once for each key, in the order of `keys`; an absent key gives `None`. Faster than `get_many` where
+    /// values are read and not kept. A value that is lent is a copy: `give` may use the database.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`]. The values before the one that fails have been given.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let mut bytes = 0;
+    /// reefs.get_many_with(&["south", "north"], |value| bytes += value.map_or(0, <[u8]>::len))?;
+    /// assert_eq!(bytes, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get_many_with<K: AsRef<[u8]>>(&self, keys: &[K], give: impl FnMut(Option<&[u8]>)) -> Result<()> {
+        self.store.get_many_with(&self.tree, keys, give)
+    }
+
+    /// Brings the leaves and records of many keys into the processor's caches, and from the disk where they are not in
+    /// memory, so that later calls find them there. Their misses overlap, those of later calls would not. A hint: it
+    /// reads no value and promises nothing. O(k log n) for k keys.
+    ///
+    /// # Errors
+    /// [`Dropped`](crate::Error::Dropped).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.look_ahead(&["north", "south"])?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn look_ahead<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<()> {
+        self.store.look_ahead(&self.tree, keys)
+    }
+
     /// Returns whether a key is present. O(log n).
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use crate::slice::Slice;
 use crate::store::Store;
 use holm_medium::{Epoch, Image, Persistence};
 use holm_tree::LeafVersion;
+use std::cell::RefCell;
 
 impl Store {
     /// Copies what a leaf leads to, and validates the copy. `None` means that the leaf has changed and the copy is
@@ -103,23 +104,60 @@ impl Store {
 
     /// Looks many keys up; their cache misses overlap.
     pub(crate) fn get_many<K: AsRef<[u8]>>(&self, tree: &KeyspaceTree, keys: &[K]) -> Result<Vec<Option<Slice>>> {
+        let mut values = Vec::with_capacity(keys.len());
+        self.copy_many(tree, keys, record::copy_value, |value| values.push(value))?;
+        Ok(values)
+    }
+
+    /// The same, and lends each value.
+    pub(crate) fn get_many_with<K: AsRef<[u8]>>(
+        &self,
+        tree: &KeyspaceTree,
+        keys: &[K],
+        mut give: impl FnMut(Option<&[u8]>),
+    ) -> Result<()> {
+        let buffer = RefCell::new(Vec::new());
+        let copy =
+            |image: &Image, payload, view| record::copy_value_into(image, payload, view, &mut buffer.borrow_mut());
+        self.copy_many(tree, keys, copy, |found: Option<()>| match found {
+            Some(()) => give(Some(&buffer.borrow())),
+            None => give(None),
+        })
+    }
+
+    /// Looks many keys up, and has `copy` copy each record; gives each copy before the next one is made.
+    fn copy_many<K: AsRef<[u8]>, T>(
+        &self,
+        tree: &KeyspaceTree,
+        keys: &[K],
+        copy: impl Fn(&Image, u64, ReadView) -> Copied<T>,
+        mut give: impl FnMut(Option<T>),
+    ) -> Result<()> {
         tree.check_not_dropped()?;
         let search_keys: Vec<_> = keys.iter().map(|key| SearchKey::new(key.as_ref())).collect();
         let mut lookups = Vec::with_capacity(keys.len());
         self.index.get_many(&tree.root, &search_keys, &mut lookups);
         let image = self.storage.image();
         let view = tree.view(&self.wall_clock);
-        let found = keys.iter().zip(lookups).map(|(key, lookup)| {
-            let copy = || lookup.payload.map(|payload| record::copy_value(image, payload, view));
+        for (key, lookup) in keys.iter().zip(lookups) {
+            let copied = || lookup.payload.map(|payload| copy(image, payload, view));
             let leaf_version = lookup.payload.map(|_| lookup.leaf_version);
-            match self.validated(tree, leaf_version, lookup.stamp, copy)? {
-                Some(None) => Ok(None),
-                Some(Some(Ok(value))) => Ok(value),
+            give(match self.validated(tree, leaf_version, lookup.stamp, copied)? {
+                Some(None) => None,
+                Some(Some(Ok(value))) => value,
                 // The record changed meanwhile, or is damaged: look this key up alone.
-                Some(Some(Err(NoRecord))) | None => self.get(tree, key.as_ref(), record::copy_value),
-            }
-        });
-        found.collect()
+                Some(Some(Err(NoRecord))) | None => self.get(tree, key.as_ref(), &copy)?,
+            });
+        }
+        Ok(())
+    }
+
+    /// Brings what many keys lead to into the processor's caches, or into memory, and copies nothing.
+    pub(crate) fn look_ahead<K: AsRef<[u8]>>(&self, tree: &KeyspaceTree, keys: &[K]) -> Result<()> {
+        tree.check_not_dropped()?;
+        let search_keys: Vec<_> = keys.iter().map(|key| SearchKey::new(key.as_ref())).collect();
+        self.index.get_many(&tree.root, &search_keys, &mut Vec::with_capacity(keys.len()));
+        Ok(())
     }
 
     /// Returns whether a key is present.

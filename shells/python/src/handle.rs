@@ -3,7 +3,7 @@
 
 use crate::bytes::Bytes;
 use crate::failure::Failure;
-use holm::{Expiry, Iter, Keyspace, ReadOnlyKeyspace, Slice, SnapshotKeyspace};
+use holm::{Expiry, Iter, Keyspace, ReadOnlyKeyspace, SnapshotKeyspace};
 use std::ops::Bound;
 
 /// A handle of a keyspace.
@@ -73,11 +73,14 @@ impl Handle {
         }
     }
 
-    pub(crate) fn get_many(&self, keys: &[&[u8]]) -> holm::Result<Vec<Option<Slice>>> {
+    /// Lends the value of each key.
+    pub(crate) fn get_many_with(&self, keys: &[&[u8]], mut give: impl FnMut(Option<&[u8]>)) -> holm::Result<()> {
         match self {
-            Handle::Live(keyspace) => keyspace.get_many(keys),
-            Handle::ReadOnly(keyspace) => keys.iter().map(|key| keyspace.get(key)).collect(),
-            Handle::Past(keyspace) => keys.iter().map(|key| keyspace.get(key)).collect(),
+            Handle::Live(keyspace) => keyspace.get_many_with(keys, give),
+            Handle::ReadOnly(keyspace) => {
+                keys.iter().try_for_each(|key| keyspace.get(key).map(|it| give(it.as_deref())))
+            }
+            Handle::Past(keyspace) => keys.iter().try_for_each(|key| keyspace.get(key).map(|it| give(it.as_deref()))),
         }
     }
 

@@ -1,11 +1,11 @@
 //! Reads and writes of many keys in one call. The interpreter is let go once for each chunk of them.
 
-use crate::bytes::{Bytes, give};
+use crate::bytes::Bytes;
 use crate::failure::{Failure, detached};
 use crate::space::Space;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 /// The pairs or keys of a chunk.
 const CHUNK: usize = 1024;
@@ -74,6 +74,8 @@ impl Space {
     ) -> PyResult<Bound<'py, PyList>> {
         let default = default.unwrap_or_else(|| py.None().into_bound(py));
         let values = PyList::empty(py);
+        // The values of a chunk, one behind the other, and the end of each that is present.
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(CHUNK));
         let mut keys = keys.try_iter()?;
         loop {
             let chunk = keys.by_ref().take(CHUNK).map(|key| key?.extract()).collect::<PyResult<Vec<Bytes<'_>>>>()?;
@@ -82,12 +84,20 @@ impl Space {
                 return Ok(values);
             }
             py.check_signals()?;
-            let found = detached(py, || self.slot.with(|handle| Ok(handle.get_many(&lent)?)))?;
-            for value in found {
-                match value {
-                    Some(value) => values.append(give(py, &value))?,
+            bytes.clear();
+            ends.clear();
+            let keep = |value: Option<&[u8]>| {
+                bytes.extend_from_slice(value.unwrap_or_default());
+                ends.push(value.map(|_| bytes.len()));
+            };
+            detached(py, || self.slot.with(|handle| Ok(handle.get_many_with(&lent, keep)?)))?;
+            let mut start = 0;
+            for end in &ends {
+                match *end {
+                    Some(end) => values.append(PyBytes::new(py, &bytes[start..end]))?,
                     None => values.append(&default)?,
                 }
+                start = end.unwrap_or(start);
             }
         }
     }

@@ -28,6 +28,7 @@ mod feeds;
 mod files;
 mod full;
 mod gaps;
+mod get_many;
 mod growth;
 mod handles;
 mod hands;
