@@ -5,5 +5,6 @@
 mod commit;
 mod conditional;
 mod emptied;
+mod ended_labels;
 mod fixture;
 mod remove_range;
