@@ -60,6 +60,18 @@ fn a_log_that_ends_before_the_leaves_is_not_believed() {
     assert!(distrusted > 3, "{distrusted} logs were too short");
 }
 
+/// Regression: after the death of a process, the log had an earlier record where the cut file had the last one of a key
+/// in another keyspace, and the report did not count it as doubtful.
+#[test]
+fn what_an_older_log_has_for_a_record_that_is_cut_off_is_doubtful() {
+    let life = Life::live(5405);
+    assert_eq!(life.end, End::Killed);
+    let damaged = Strike::Truncate { file: "records", len: 29_173 }.apply(&life);
+    let (report, saved) = repair(&life, &damaged, false, "cut records");
+    let foreign = saved.iter().filter(|(place, value)| !life.ledger.had(place, value)).count() as u64;
+    assert!(foreign > 0 && foreign <= report.doubtful_records, "{foreign} pairs of other keyspaces: {report}");
+}
+
 /// Leaves of an earlier session in blocks that are free: the later pair of each key stays.
 #[test]
 fn the_pair_of_the_latest_epoch_stays() {

@@ -38,6 +38,8 @@ pub(super) struct Evidence {
     pub(super) belief: Belief,
     pub(super) log: SalvagedLog,
     pub(super) lines: LoggedLines,
+    /// The epoch of the log's last entry; 0 if it has none.
+    logged_until: Epoch,
     leaves: AreaBytes,
     records: AreaBytes,
     /// Keeps writers out.
@@ -75,8 +77,9 @@ impl Evidence {
                 report.broken_log_records += 1;
             }
         }
+        let logged_until = chain.last_epoch();
         let [leaves, records] = areas(folder, superblock.as_ref(), files, report)?;
-        let mut evidence = Evidence { superblock, belief, log, lines, leaves, records, _lock: lock };
+        let mut evidence = Evidence { superblock, belief, log, lines, logged_until, leaves, records, _lock: lock };
         if evidence.has_sound_leaves(report)? {
             // Nothing that the log has is later than the files of a closed database.
             evidence.lines.forget(Area::Leaves);
@@ -114,14 +117,18 @@ impl Evidence {
         self.superblock.as_ref().is_some_and(|superblock| superblock.state == State::Clean)
     }
 
-    /// Returns whether the file may have other records than a leaf of this epoch had written. What came after the last
-    /// checkpoint is in the log, and the file has it only by chance.
-    pub(super) fn doubts_records_of(&self, block: &Found) -> bool {
-        let is_later = match &self.superblock {
-            Some(superblock) => block.epoch > superblock.epoch,
-            None => block.is_logged,
-        };
-        self.belief == Belief::InTheLater && is_later
+    /// Returns whether a source may have another record than a leaf of this epoch had written. If the log lacks
+    /// entries, the file has what came after the last checkpoint only by chance. If a process has died, the log has
+    /// nothing of what came after its last entry: where the file has lost that, the log has what lay there before.
+    pub(super) fn doubts_record_of(&self, block: &Found, source: Source) -> bool {
+        match (self.belief, source) {
+            (Belief::InTheLater, Source::File) => match &self.superblock {
+                Some(superblock) => block.epoch > superblock.epoch,
+                None => block.is_logged,
+            },
+            (Belief::In(Source::File, _), Source::Log) => !self.has_exact_log() && block.epoch > self.logged_until,
+            _ => false,
+        }
     }
 
     /// Returns the source that is read first for the records of a leaf of this epoch that is not in the log. If it has
@@ -317,6 +324,11 @@ impl Chain {
             let last = self.records.last().map_or(0, |record| record.epoch);
             report.losses.push(format!("{} log entries are missing before that of epoch {last}", self.missing));
         }
+    }
+
+    /// The epoch of the last entry; 0 if there is none.
+    fn last_epoch(&self) -> Epoch {
+        self.records.iter().map(|record| record.epoch).max().unwrap_or(0)
     }
 
     fn belief(&self, superblock: Option<&Superblock>, kept_cache: bool) -> Belief {

@@ -41,8 +41,9 @@ pub struct RepairReport {
     /// Pairs that were found more than once under a key; the one of the latest epoch was kept.
     pub superseded_records: u64,
     /// Pairs that were kept although their records may be those of an earlier time: the log lacks entries, and what the
-    /// file has in their place need not be what its leaf had written there. A record is then an earlier one of its key,
-    /// or one of the same key in another keyspace.
+    /// file has in their place need not be what its leaf had written there. Or a process has died, the file has lost
+    /// the record, and the log ends before the leaf's last change. A record is then an earlier one of its key, or one
+    /// of the same key in another keyspace.
     pub doubtful_records: u64,
     /// Names that keyspaces got because the catalog has lost theirs: `lost-7`.
     pub lost_names: Vec<String>,

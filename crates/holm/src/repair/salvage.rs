@@ -96,7 +96,7 @@ impl<'a> Salvage<'a> {
             }
             match led {
                 Led::Here(record, source) => {
-                    let is_doubtful = source == Source::File && self.evidence.doubts_records_of(block);
+                    let is_doubtful = self.evidence.doubts_record_of(block, source);
                     self.report.doubtful_records += u64::from(is_doubtful);
                     self.orphans.iter_mut().for_each(|orphans| orphans.is_named(slot.slot.payload));
                     if keep(self, block.keyspace, record)? {
