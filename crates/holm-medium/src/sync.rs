@@ -36,6 +36,14 @@ pub fn step() {
     scheduled::step();
 }
 
+/// Called before each store to a durable word: a step. Where schedules are explored, an observer can be called there,
+/// too.
+#[inline(always)]
+pub fn step_before_store() {
+    #[cfg(shuttle)]
+    scheduled::step_before_store();
+}
+
 /// While it lives, the calling thread is not interrupted at steps. For what takes a lock of std, which the scheduler
 /// does not know. Without a scheduler it is nothing.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! Any thread may read a word at any time. Only a write handle changes one: no function that changes a word is visible
 //! outside this crate. The type system thus ensures that readers cannot write.
 
-use crate::sync::step;
+use crate::sync::{step, step_before_store};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Eight durable bytes: the unit of failure atomicity, of observation, and of Rust atomicity.
@@ -31,7 +31,7 @@ impl Word {
     /// plain `mov`.
     #[inline]
     pub(crate) fn set(&self, value: u64) {
-        step();
+        step_before_store();
         #[cfg(feature = "observed")]
         crate::observed::wrote(&self.0);
         self.0.store(value, Ordering::Release);

@@ -20,7 +20,7 @@ pub use shuttle::{
 };
 pub use time::{Instant, sleep};
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::time::Duration;
 
@@ -36,6 +36,8 @@ std::thread_local! {
     static APART: Cell<u32> = const { Cell::new(1) };
     /// The state of the generator that draws them.
     static DRAWN: Cell<u64> = const { Cell::new(0) };
+    /// What is called before each store to a durable word.
+    static OBSERVER: RefCell<Option<StoreObserver>> = const { RefCell::new(None) };
 }
 
 /// A point at which another thread may run.
@@ -51,6 +53,29 @@ pub(super) fn step() {
         }
         thread::sleep(Duration::ZERO);
     }
+}
+
+/// What is called before each store to a durable word, by the thread that stores.
+pub type StoreObserver = Box<dyn Fn()>;
+
+/// Sets what is called before each store to a durable word, or nothing. It must not store to durable words. No thread
+/// is interrupted in it, and the schedule is the same as without it.
+pub fn observe_stores(observer: Option<StoreObserver>) {
+    OBSERVER.set(observer);
+}
+
+/// A step, and then the observer of stores.
+#[inline]
+pub(super) fn step_before_store() {
+    step();
+    OBSERVER.with_borrow(|observer| {
+        let Some(observer) = observer else { return };
+        let left = LEFT.get();
+        begin_quiet();
+        observer();
+        end_quiet();
+        LEFT.set(left);
+    });
 }
 
 /// SplitMix64.

@@ -8,7 +8,7 @@ use holm::Durability;
 const FEW: u64 = 24;
 
 /// What the runs of all profiles meet.
-const MET: [&str; 39] = [
+const MET: [&str; 40] = [
     "backups restored",
     "changes of latency",
     "checkpoints",
@@ -19,6 +19,7 @@ const MET: [&str; 39] = [
     "copies that followed a feed",
     "deaths after calls",
     "deaths after which pages went back",
+    "deaths between stores",
     "deaths in commits",
     "disks with room again",
     "drops of keyspaces",
@@ -84,6 +85,25 @@ fn a_plan_repeats_its_run() {
     }
     let traces = [2, 3].map(|seed| run(&Plan::draw(seed, Profile::Calm)).trace);
     assert_ne!(traces[0], traces[1], "seeds differ");
+}
+
+/// A write-back fails in silence, and the kernel reclaims the pages while the process lives. The run notices that they
+/// have changed, and without the reclaim it does not.
+#[test]
+fn pages_that_change_when_they_are_reclaimed_are_noticed() {
+    let failure = |seed: u64, reclaims: bool| {
+        let mut plan = Plan::draw(seed, Profile::Calm);
+        plan.private = false;
+        let fault = |step: u64, what: What| FaultAt { step, what };
+        plan.faults = vec![fault(200, What::FailWriteBack(0))];
+        plan.faults.extend(reclaims.then(|| fault(201, What::Reclaim(1))));
+        run(&plan).failure
+    };
+    for seed in 1..5 {
+        assert_eq!(failure(seed, false), None, "seed {seed}");
+        let noticed = failure(seed, true).unwrap_or_default();
+        assert!(noticed.contains("pages that the kernel has reclaimed"), "seed {seed}: {noticed}");
+    }
 }
 
 /// The disk acknowledges records of the log that it has not written: the simulation finds the loss, and a smaller plan

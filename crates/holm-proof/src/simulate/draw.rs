@@ -13,6 +13,9 @@ const MOST_CALLS: u64 = 130;
 /// Calls to the disk of most closes, and of most openings of a closed database.
 const MOST_CALLS_CLEAN: u64 = 50;
 
+/// Stores to durable words of most runs.
+const MOST_STORES: u64 = 1 << 12;
+
 /// An hour, in milliseconds.
 const HOUR_MS: i32 = 3_600_000;
 
@@ -93,6 +96,7 @@ impl Plan {
         plan.draw_laying(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x1A_54));
         plan.draw_closing(&mut Pcg64Mcg::seed_from_u64(seed ^ 0xC1_05E5));
         plan.draw_reclaims(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x9A_6E5), horizon);
+        plan.draw_stores(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x57_02E5));
         plan
     }
 
@@ -203,6 +207,21 @@ impl Plan {
                 self.crashes.push(Crash {
                     when: When::Step(random.random_range(0..horizon)),
                     end: End::GoneBack,
+                    seed: random.random(),
+                    again: None,
+                    within: Vec::new(),
+                });
+            }
+        }
+    }
+
+    /// Deaths between stores, wherever a thread is: most leave a part of a commit or of a split.
+    fn draw_stores(&mut self, random: &mut Pcg64Mcg) {
+        if !self.crashes.is_empty() && !self.private && random.random_ratio(1, 2) {
+            for _ in 0..random.random_range(1..=4) {
+                self.crashes.push(Crash {
+                    when: When::Store(wide(random, MOST_STORES)),
+                    end: End::Death,
                     seed: random.random(),
                     again: None,
                     within: Vec::new(),

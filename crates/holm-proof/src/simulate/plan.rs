@@ -58,6 +58,9 @@ pub enum When {
     Step(u64),
     /// Before this step among those in which the stores of a commit are in progress.
     InCommit(u64),
+    /// Before this store to a durable word of the run, counted from 0: between any two stores of a commit, too, whether
+    /// or not the store has noted the commit.
+    Store(u64),
     /// Once the disk has got this many more calls of a kind, and this many steps later.
     Call(Kind, u64, u64),
 }

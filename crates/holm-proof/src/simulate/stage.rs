@@ -63,6 +63,7 @@ impl Moment {
 fn is_due(live: &Live, when: When, step: u64, waited: &mut u64) -> bool {
     let (counts, after) = match when {
         When::Step(at) => return at <= step,
+        When::Store(_) => return false,
         When::InCommit(after) => (is_in_commit(&live.disk), after),
         When::Call(kind, calls, after) => (live.disk.calls().of(kind) - live.before.of(kind) >= calls, after),
     };
@@ -79,6 +80,7 @@ fn is_in_commit(disk: &SimDisk) -> bool {
 fn name_of(crash: &Crash) -> &'static str {
     match (crash.when, crash.end) {
         (When::InCommit(_), _) => "deaths in commits",
+        (When::Store(_), _) => "deaths between stores",
         (_, End::GoneBack) => "deaths after which pages went back",
         (When::Call(..), End::Death) => "deaths after calls",
         (When::Call(..), _) => "power cuts after calls",
@@ -139,6 +141,8 @@ struct State {
     live: Option<Live>,
     /// Steps since the run is live.
     step: u64,
+    /// Stores to durable words since the run is live.
+    stores: u64,
     steps: u64,
     /// Of these, those before the last image was judged.
     judged: u64,
@@ -165,7 +169,7 @@ impl Stage {
     pub(super) fn begin(&self, live: Live, crashes: &[Crash]) {
         let mut state = self.state();
         state.crashes = crashes.iter().map(|crash| (crash.clone(), 0)).collect();
-        state.step = 0;
+        (state.step, state.stores) = (0, 0);
         state.live = Some(live);
         self.is_live.store(true, SeqCst);
     }
@@ -253,6 +257,22 @@ impl Stage {
         }
         let step = state.step;
         for (crash, _) in state.crashes.extract_if(.., |(crash, waited)| is_due(live, crash.when, step, waited)) {
+            state.counts.add(name_of(&crash), 1);
+            state.moments.push(Moment::of(live, crash, state.has_failed));
+        }
+    }
+
+    /// Called before each store to a durable word, by the thread that stores.
+    pub(super) fn before_store(&self) {
+        if !self.is_live() {
+            return;
+        }
+        let mut state = self.state();
+        let state = &mut *state;
+        let at = state.stores;
+        state.stores += 1;
+        let Some(live) = &state.live else { return };
+        for (crash, _) in state.crashes.extract_if(.., |(crash, _)| crash.when == When::Store(at)) {
             state.counts.add(name_of(&crash), 1);
             state.moments.push(Moment::of(live, crash, state.has_failed));
         }

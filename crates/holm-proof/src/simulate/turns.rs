@@ -6,7 +6,7 @@
 use super::Plan;
 use super::stage::Stage;
 use holm_medium::sync::quiet;
-use holm_medium::sync::scheduled::{interrupt, time};
+use holm_medium::sync::scheduled::{interrupt, observe_stores, time};
 use rand::{Rng, RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
@@ -89,6 +89,8 @@ impl Scheduler for Turns {
         }
         time::drive(true);
         interrupt(self.plan.apart, self.plan.seed);
+        let stage = self.stage.clone();
+        observe_stores(Some(Box::new(move || stage.before_store())));
         Some(Schedule::new(self.plan.seed))
     }
 
