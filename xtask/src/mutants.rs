@@ -50,6 +50,9 @@ pub(crate) struct Settings {
     /// Only mutants of these operators.
     #[arg(long, value_delimiter = ',')]
     operator: Vec<Operator>,
+    /// Only the mutants with these numbers, which `--list` shows.
+    #[arg(long, value_delimiter = ',')]
+    number: Vec<u32>,
     /// Only this number of them, drawn.
     #[arg(long)]
     sample: Option<usize>,
@@ -98,7 +101,8 @@ pub(crate) fn run(verb: &Mutants) -> Result<()> {
 impl Settings {
     fn is_meant(&self, mutant: &Mutant) -> bool {
         let has_file = self.file.as_ref().is_none_or(|part| mutant.file.contains(part.as_str()));
-        has_file && (self.operator.is_empty() || self.operator.contains(&mutant.point.operator))
+        let has_operator = self.operator.is_empty() || self.operator.contains(&mutant.point.operator);
+        has_file && has_operator && (self.number.is_empty() || self.number.contains(&mutant.id))
     }
 
     /// The mutants that the settings mean, in their order.
