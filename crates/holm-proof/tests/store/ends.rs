@@ -270,46 +270,66 @@ fn a_batch_whose_list_has_gone_back_is_not_finished() {
 }
 
 /// The page with the intent of a batch is in the page cache alone, and no sync writes it: its write-back has failed. An
-/// opening writes it again before all else, so that another one completes the batch although the page is lost.
+/// opening writes it again before all else. So another one completes the batch, although the page is lost after that
+/// and the process dies at any call before it has completed the batch itself.
 #[test]
 fn an_intent_that_no_sync_writes_is_written_again() {
     let batch: Vec<Change> = (0..60).map(|key| put(key, 30).remove(0)).collect();
-    let (killed, mut history) = died_in_a_batch(RARELY, 30, &batch);
+    let (killed, mut history) = died_in_a_batch(RARELY, 0, &batch);
     history.floor = history.steps.len();
     let word = killed.contents(&file("leaves")).expect("it is there")[64..72].to_vec();
     assert!(killed.overwrite(&file("leaves"), 64, &[0; 8]));
     let leaves = killed.open(&file("leaves"), How::WRITE).expect("it is there");
     assert_eq!(leaves.write_at(&word, 64).expect("a sound disk"), 8);
     assert!(killed.fail_write_back(&file("leaves")) && killed.report_elsewhere(&file("leaves")));
-    // Both data files are synced by then, and the batch is not completed.
-    killed.fail(Kind::Sync, killed.calls().of(Kind::Sync) + 2, Fault::Death);
-    let opened = RARELY.open(&killed);
-    let left = killed.kill();
-    drop(opened);
-    assert!(left.evict_all(&file("leaves")));
-    assert_eq!(reopened(&left, RARELY, &history), RecoveredFrom::PageCache);
+    let (mut deaths, mut syncs) = (0, 0);
+    for call in 0.. {
+        let dying = killed.kill();
+        dying.fail(Kind::Any, call, Fault::Death);
+        let opened = RARELY.open(&dying);
+        // Both data files are synced first.
+        if syncs == 2 {
+            let left = dying.kill();
+            assert!(left.evict_all(&file("leaves")));
+            assert_eq!(reopened(&left, RARELY, &history), RecoveredFrom::PageCache, "call {call}");
+            deaths += 1;
+        }
+        syncs = dying.calls().of(Kind::Sync);
+        if syncs > 2 || opened.is_ok() {
+            break;
+        }
+    }
+    assert!(deaths > 0, "no call between the syncs of the files and the next one");
 }
 
 /// A recovery withholds what was ever written until it is durable. After that, all of it can be used again: there is no
 /// room for as much once more.
 #[test]
 fn what_a_recovery_withholds_is_used_again() {
+    let large = |from: u32| (0..100).map(|key| put(from + key, 100_000)).collect::<Vec<_>>();
+    let small = |from: u32| (0..36).map(|part| run_of(from + part * 1_000, 1_000)).collect::<Vec<_>>();
     for mode in Mode::over_designs(&[on_sync(false)]) {
-        let disk = SimDisk::new();
-        let mut session = begin(&disk, mode);
-        (0..100).for_each(|key| session.step(put(key, 100_000)));
-        session.sync();
-        let left = disk.kill();
-        let mut session = begin(&left, mode);
-        (0..100).for_each(|key| session.step(vec![(0, key_of(key), None)]));
-        (0..3).for_each(|_| session.sync());
-        (0..100).for_each(|key| session.step(put(key, 100_000)));
-        assert!(session.failed.is_none(), "{mode:?}: {:?}", session.failed);
+        // The records take more than half of their space, or the leaves.
+        for steps in [[large(0), large(0)], [small(0), small(1 << 20)]] {
+            let disk = SimDisk::new();
+            let mut session = begin(&disk, mode);
+            let [before, after] = steps;
+            before.iter().for_each(|step| session.step(step.clone()));
+            session.sync();
+            let left = disk.kill();
+            let mut session = begin(&left, mode);
+            let removed = |step: &Vec<Change>| step.iter().map(|(space, key, _)| (*space, key.clone(), None)).collect();
+            before.iter().for_each(|step| session.step(removed(step)));
+            (0..3).for_each(|_| session.sync());
+            after.into_iter().for_each(|step| session.step(step));
+            assert!(session.failed.is_none(), "{mode:?}: {:?}", session.failed);
+        }
     }
 }
 
-fn key_of(key: u32) -> Vec<u8> {
-    key.to_be_bytes().to_vec()
+/// A batch of small values.
+fn run_of(from: u32, count: u32) -> Vec<Change> {
+    (from..from + count).map(|key| put(key, 8).remove(0)).collect()
 }
 
 /// If there is no room to finish the batch, the database does not open; once there is room, it is complete.
