@@ -11,10 +11,14 @@
 //! there, or that of a process whose pages the kernel then cannot write and forgets. After the run, each image is
 //! opened and compared. Recoveries crash, too, at any step: what is left then is another image.
 //!
-//! What is expected: every history is strictly serializable ([`crate::cycles`]) and linearizable
-//! ([`crate::history`]); what a crash leaves is closed under dependencies and has all that was promised; feeds and
-//! backups agree; a mark never falls, and its effect is there with it; `Database::check` finds nothing leaked or
-//! shared, and as many bytes as the statistics count; a closed database opens as it was, for readers and for a writer.
+//! Where a call to the disk has failed, a minute passes before the end, so that another checkpoint is due; and if the
+//! database is poisoned then, crashes meet it once more.
+//!
+//! What is expected: every history is strictly serializable ([`crate::cycles`]) and linearizable ([`crate::history`]);
+//! what a crash leaves is closed under dependencies and has all that was promised; feeds and backups agree; the opening
+//! of a poisoned database believes the log alone; a mark never falls, and its effect is there with it;
+//! `Database::check` finds nothing leaked or shared, and as many bytes as the statistics count; a closed database opens
+//! as it was, for readers and for a writer.
 //!
 //! The same plan gives the same schedule. [`shrink()`] makes a failing plan smaller. `cargo xtask simulate` runs seeds.
 //!
@@ -29,6 +33,7 @@
 //! | a checkpoint does not sync the data files | 2 | an image that cannot be opened |
 //! | a half of the log is released before its checkpoint | 7 | keys of an image that cannot be got |
 //! | the grace period is one epoch short | 26 | a feed whose copy is not the database |
+//! | a checkpoint writes over the mark of a failure | 150 of `faults` | a poisoned database that is believed |
 //! | a commit sets no intent | 5 | a mark without what was committed with it |
 //! | an epoch is published before its record is written | 2 | a feed that falls behind without a cause |
 //! | lines of one epoch in eight are not marked | 2 | an image that cannot be opened |

@@ -305,6 +305,12 @@ const SEEDED: &[Seeded] = &[
         after: "cursor.stamp > base + 1",
     },
     Seeded {
+        name: "a checkpoint writes over the mark of a failure",
+        file: "crates/holm-medium/src/journaled/checkpoint.rs",
+        before: "shared.refuse_if_failed()?;",
+        after: "",
+    },
+    Seeded {
         name: "a second opening does not ask for the lock",
         file: "crates/holm-medium/src/superblock.rs",
         before: "lock(&*superblock_file, how.write).map_err(|error| MediumError::io(\"locking\", &path, error))?",

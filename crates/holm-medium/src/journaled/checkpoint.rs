@@ -105,9 +105,14 @@ pub(super) fn apply_log(shared: &Shared, medium: &Journaled) -> Result<()> {
 }
 
 /// Writes the superblock, and releases the half that was left.
+///
+/// # Errors
+/// The failure of another thread: the database is marked, and what the log has must stay there.
 pub(super) fn commit(shared: &Shared, mark: CheckpointMark) -> Result<MutexGuard<'_, Journal>> {
     let CheckpointMark { epoch, state, lengths, leaves_sum } = mark;
     let mut journal = shared.journal();
+    // Under the lock under which the mark of a failure is written: this superblock must not take its place.
+    shared.refuse_if_failed()?;
     // Recovery would replay what the files hold, or miss what they lack.
     let last = journal.superblock.epoch;
     assert!(last <= epoch && epoch <= journal.epoch, "a checkpoint of {epoch} outside of {last}..={}", journal.epoch);

@@ -111,6 +111,7 @@ pub(super) fn judge_image(plan: &Plan, stage: &Arc<Stage>, moment: &Moment, note
         _ => "other recoveries",
     };
     stage.count(source, 1);
+    assert!(!moment.is_marked || source == "recoveries from the log", "no mark of a failure: {}", db.recovery());
     stage.count("recoveries with an earlier index", u64::from(db.recovery().leaves_from_index > 0));
     let report = db.check().expect("it can be read");
     if !gone_back::compare(&db, stage, moment, floor, notes) {

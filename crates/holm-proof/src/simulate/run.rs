@@ -16,12 +16,14 @@ use super::world::{Notes, World, lock, open};
 use crate::disk::SimDisk;
 use crate::lists::Board;
 use holm::{Durability, Error, Result};
-use holm_medium::sync::thread;
+use holm_medium::sync::scheduled::time;
+use holm_medium::sync::{sleep, thread};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Once};
+use std::time::Duration;
 
 /// Bytes of the stack of each thread.
 const STACK: usize = 1 << 19;
@@ -209,13 +211,33 @@ fn live(world: World, disk: &SimDisk) -> Notes {
         }
         scope.spawn(|| threads::syncs(world));
     });
+    outlast(&world);
     end(world, disk)
+}
+
+/// More than the longest time from one checkpoint to the next, in nanoseconds.
+const MINUTE_NS: u64 = 61_000_000_000;
+
+/// Time passes after a failure, in which the threads of the store could do harm: a checkpoint after a write-back that
+/// has failed would believe the next sync. If the database is poisoned then, crashes meet it.
+fn outlast(world: &World) {
+    let plan = &world.plan;
+    if !plan.is_failing() {
+        return;
+    }
+    time::advance(MINUTE_NS);
+    sleep(Duration::from_millis(300));
+    // A second failure could be that of the mark.
+    let failures = plan.faults.iter().filter(|fault| fault.what.is_failure()).count();
+    if failures == 1 && matches!(world.db.sync(), Err(Error::Io { .. } | Error::Poisoned { .. })) {
+        world.stage.crash_poisoned(plan.seed);
+    }
 }
 
 /// Judges the answers, and closes the database.
 fn end(world: World, disk: &SimDisk) -> Notes {
     world.stage.end();
-    disk.slow_down(std::time::Duration::ZERO);
+    disk.slow_down(Duration::ZERO);
     // The threads may end before the step at which there is room again. From here on, a refusal would be stale.
     disk.heal();
     let committed =

@@ -5,6 +5,7 @@ use super::counts::Counts;
 use super::gone_back;
 use super::plan::{Crash, End, Plan, What, When};
 use crate::disk::{Calls, Fault, Kind, SimDisk};
+use holm_medium::sync::quiet;
 use holm_medium::sync::scheduled::time;
 use holm_medium::{Area, INTENTS};
 use std::path::Path;
@@ -30,6 +31,8 @@ pub(super) struct Moment {
     pub(super) synced: u64,
     /// Whether pages have gone back to what the disk had.
     pub(super) has_gone_back: bool,
+    /// Whether the database was poisoned by then: its superblock says so, and an opening believes the log alone.
+    pub(super) is_marked: bool,
 }
 
 impl Moment {
@@ -55,7 +58,7 @@ impl Moment {
             }
         };
         let has_gone_back = crash.end == End::GoneBack;
-        Moment { crash, disk, now, floor, synced, has_gone_back }
+        Moment { crash, disk, now, floor, synced, has_gone_back, is_marked: false }
     }
 }
 
@@ -240,6 +243,22 @@ impl Stage {
     /// The highest time that the clock on the wall has shown to the database, in milliseconds.
     pub(super) fn highest_wall(&self) -> i64 {
         self.wall[1].load(SeqCst)
+    }
+
+    /// The process dies now, or the power goes: what a database leaves that was poisoned before.
+    pub(super) fn crash_poisoned(&self, seed: u64) {
+        // The scheduler takes the lock, too.
+        let _quiet = quiet();
+        let mut state = self.state();
+        let state = &mut *state;
+        let Some(live) = &state.live else { return };
+        for end in [End::Death, End::PowerToDurable] {
+            // An odd seed: nothing but the opening looks at the image.
+            let crash =
+                Crash { when: When::Step(state.step), end, seed: seed << 1 | 1, again: None, within: Vec::new() };
+            state.counts.add("ends of poisoned databases", 1);
+            state.moments.push(Moment { is_marked: true, ..Moment::of(live, crash, true) });
+        }
     }
 
     /// Called by the scheduler while no thread runs.
