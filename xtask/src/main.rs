@@ -219,7 +219,7 @@ fn check() -> Result<()> {
     for kind in ["--lib", "--doc"] {
         cargo(&["test", "--package", "holm", "--all-features", kind, "--", "typed", "slice"], &[])?;
     }
-    cargo(&["test", "--package", "holm-commands", "--package", "holm-server"], &[])?;
+    cargo(&["test", "--package", "holm-commands", "--package", "holm-node", "--package", "holm-server"], &[])?;
     // All of these run on the same designs, which `holm-lab` compiles once.
     let measuring = ["holm-lab", "holm-pibench", "holm-figures", "xtask"].iter().flat_map(|name| ["--package", name]);
     cargo(&std::iter::once("test").chain(measuring).collect::<Vec<_>>(), &[])?;

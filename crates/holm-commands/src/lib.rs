@@ -11,7 +11,8 @@
 //! | `record`, `rows` | the bytes at rest |
 //! | `members`, `list` | collections, small ones within a record and large ones as rows |
 //! | `sketch`, `geohash` | HyperLogLogs and places, as bytes and scores |
-//! | `sweep` | the removal of what has expired, and of the rows of removed collections |
+//! | `sweep`, `sweep_part` | the removal of what has expired, and of the rows of removed collections |
+//! | `fingerprint` | a number that differs once a key differs, for replicated stores |
 //!
 //! Each command takes effect at one instant, because it runs within a transaction of the store. One that needs a single
 //! record to answer reads it without one.
@@ -26,6 +27,7 @@ mod cursors;
 mod entry;
 mod events;
 mod execute;
+mod fingerprint;
 mod geohash;
 mod glob;
 mod joined;
@@ -45,6 +47,7 @@ mod rows;
 mod sketch;
 mod store;
 mod sweep;
+mod sweep_part;
 mod table;
 mod walk;
 

@@ -1,0 +1,274 @@
+//! Entries of the log, applied: all entries of a call in one transaction, with the index of the last one in it.
+//!
+//! What an entry does depends on the entry and on the entries before it, and on nothing else. How the consensus engine
+//! divides entries among calls must not show either. Two outcomes would depend on it, and are taken care of:
+//!
+//! - *A transaction that is too large.* It is divided, and each entry has a transaction of its own. If one entry alone
+//!   is too large, the command that does not fit is refused.
+//! - *A command that is refused after it has written.* The transaction begins anew without this command.
+
+use crate::entry::{Entry, EntryKind, Part, PartKind};
+use crate::fault::{Fault, Result};
+use crate::group::Group;
+use crate::space::Space;
+use crate::state::{STATE, State};
+use crate::store_within::Within;
+use holm::{Error, Transaction};
+use holm_commands::{Context, Outcome, Protocol, Refusal, Reply, RequestLimits, RequestParser, run};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+/// How many records a sweep entry removes of each kind, at most about.
+const SWEPT: usize = 1_000;
+
+/// Commands that are left out, by their count within the call, with what they answer.
+type LeftOut = BTreeMap<usize, Cow<'static, str>>;
+
+/// Why a transaction was not committed.
+enum Stop {
+    Fault(Fault),
+    /// A command is to be left out.
+    LeaveOut(usize, Cow<'static, str>),
+    /// The entries do not fit into one transaction.
+    TooLarge,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Fault(error.into())
+    }
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Stop::Fault(fault)
+    }
+}
+
+impl Group {
+    /// Applies entries in the order of their indices and returns a reply for each: those of its parts, each with its
+    /// length, of 4 bytes, before it. A crash leaves all of them applied or none, and [`Group::applied`] says which.
+    /// They are durable after the next [`Node::sync`](crate::Node::sync), or lost with all that came after them.
+    ///
+    /// # Errors
+    /// An entry is malformed or of a later version; its index is not above the last one; those of the store. Nothing
+    /// of the entries was applied then, unless one of them removes all keys: those before it are.
+    pub fn apply(&self, entries: &[(u64, &[u8])]) -> Result<Vec<Vec<u8>>> {
+        let mut held = self.lock();
+        let mut last = held.applied;
+        let mut read = Vec::with_capacity(entries.len());
+        for (index, bytes) in entries {
+            if *index <= last {
+                return Err(Fault::Order { found: format!("entry {index} after entry {last}") });
+            }
+            last = *index;
+            // An empty entry is the consensus engine's own.
+            read.push((*index, if bytes.is_empty() { None } else { Some(Entry::read(bytes)?) }));
+        }
+        let is_flush = |entry: &(u64, Option<Entry<'_>>)| entry.1.is_some_and(|entry| entry.kind == EntryKind::Flush);
+        let mut replies = Vec::with_capacity(read.len());
+        for run in read.chunk_by(|one, other| is_flush(one) == is_flush(other)) {
+            if is_flush(&run[0]) {
+                for (index, entry) in run {
+                    self.flush(&mut held, *index, entry.map_or(0, |entry| entry.time))?;
+                    replies.push(Vec::new());
+                }
+            } else {
+                self.apply_run(&mut held, run, &mut replies)?;
+            }
+        }
+        Ok(replies)
+    }
+
+    fn apply_run(
+        &self,
+        held: &mut State,
+        entries: &[(u64, Option<Entry<'_>>)],
+        replies: &mut Vec<Vec<u8>>,
+    ) -> Result<()> {
+        let space = self.space();
+        if self.shared.index_apart {
+            let applied = entries.last().map_or(held.applied, |(index, _)| *index);
+            space.rows.insert(STATE, State { applied, ..*held }.to_bytes())?;
+            self.shared.db.sync()?;
+        }
+        let mut left_out = LeftOut::new();
+        loop {
+            let done = self.shared.db.transact(|transaction| {
+                let attempt = Attempt::new(self, &space, transaction, *held, &left_out, entries.len() == 1);
+                let answers = attempt.all(entries)?;
+                let state = attempt.store.state.get();
+                transaction.insert(&space.rows, STATE, state.to_bytes())?;
+                Ok((answers, state))
+            });
+            match done {
+                Ok((answers, state)) => {
+                    self.publish(held, state);
+                    replies.extend(answers);
+                    return Ok(());
+                }
+                Err(Stop::LeaveOut(command, text)) => drop(left_out.insert(command, text)),
+                Err(Stop::TooLarge | Stop::Fault(Fault::Store(Error::TooLarge { .. }))) if entries.len() > 1 => {
+                    return entries
+                        .iter()
+                        .try_for_each(|entry| self.apply_run(held, std::slice::from_ref(entry), replies));
+                }
+                Err(Stop::TooLarge) => {
+                    return Err(Fault::malformed("an entry that fits into a transaction", "a larger one"));
+                }
+                Err(Stop::Fault(fault)) => return Err(fault),
+            }
+        }
+    }
+
+    /// Removes all keys: the group gets fresh keyspaces, with the index of the entry in the same transaction.
+    fn flush(&self, held: &mut State, index: u64, time: u64) -> Result<()> {
+        let generation = self.space().generation + 1;
+        let space = Space::fresh(&self.shared.db, self.number, generation)?;
+        let state = State { applied: index, time: held.time.max(time), hash: held.hash.wrapping_add(1), ..*held };
+        self.shared.db.transact(|transaction| {
+            transaction.insert(&space.rows, STATE, state.to_bytes())?;
+            transaction.insert(&self.shared.groups, self.number.to_be_bytes(), generation.to_be_bytes())
+        })?;
+        self.exchange(space);
+        self.publish(held, state);
+        Ok(())
+    }
+}
+
+/// One attempt to apply entries in a transaction.
+struct Attempt<'t> {
+    group: &'t Group,
+    store: Within<'t>,
+    left_out: &'t LeftOut,
+    is_alone: bool,
+    /// How many commands have run.
+    count: Cell<usize>,
+}
+
+impl<'t> Attempt<'t> {
+    fn new(
+        group: &'t Group,
+        space: &'t Space,
+        transaction: &'t Transaction,
+        state: State,
+        left_out: &'t LeftOut,
+        is_alone: bool,
+    ) -> Self {
+        let store = Within { space, transaction, state: Cell::new(state), has_written: Cell::new(false) };
+        Attempt { group, store, left_out, is_alone, count: Cell::new(0) }
+    }
+
+    fn all(&self, entries: &[(u64, Option<Entry<'_>>)]) -> std::result::Result<Vec<Vec<u8>>, Stop> {
+        entries.iter().map(|(index, entry)| self.entry(*index, entry.as_ref())).collect()
+    }
+
+    fn entry(&self, index: u64, entry: Option<&Entry<'_>>) -> std::result::Result<Vec<u8>, Stop> {
+        let mut state = self.store.state.get();
+        state.applied = index;
+        state.time = state.time.max(entry.map_or(0, |entry| entry.time));
+        self.store.state.set(state);
+        let mut out = Vec::new();
+        let Some(entry) = entry else { return Ok(out) };
+        let mut context = Context::new(&self.store, &self.group.cursors, state.time, entry.seed);
+        context.databases = 1;
+        match entry.kind {
+            EntryKind::Sweep => {
+                self.sweep(&context)?;
+            }
+            EntryKind::Commands => {
+                for part in Part::read_all(entry.parts)? {
+                    let from = out.len();
+                    out.extend([0; 4]);
+                    self.part(&context, &part, &mut out)?;
+                    let length = (out.len() - from - 4) as u32;
+                    out[from..from + 4].copy_from_slice(&length.to_le_bytes());
+                }
+            }
+            // Has a transaction of its own.
+            EntryKind::Flush => {}
+        }
+        Ok(out)
+    }
+
+    fn sweep(&self, context: &Context<'_>) -> std::result::Result<(), Stop> {
+        match context.sweep_part(SWEPT) {
+            Ok(_) => Ok(()),
+            Err(Refusal::Store(Error::TooLarge { .. })) => Err(Stop::TooLarge),
+            Err(Refusal::Store(error)) => Err(error.into()),
+            Err(refusal) => Err(Fault::malformed("rows that can be swept", refusal.into_text()).into()),
+        }
+    }
+
+    fn part<'c>(&self, context: &'c Context<'c>, part: &Part<'_>, out: &mut Vec<u8>) -> std::result::Result<(), Stop> {
+        for watch in &part.watches {
+            let found = self.known(context.fingerprint(watch.key))?;
+            if found.ok() != Some(watch.fingerprint) {
+                Reply::NullArray.encode(part.protocol, out);
+                return Ok(());
+            }
+        }
+        let replies = self.commands(context, part)?;
+        encode(part.kind, part.protocol, replies, out);
+        Ok(())
+    }
+
+    fn commands<'c>(&self, context: &'c Context<'c>, part: &Part<'_>) -> std::result::Result<Vec<Reply>, Stop> {
+        let (mut parser, mut rest, mut replies) = (RequestParser::default(), part.requests, Vec::new());
+        let limits = RequestLimits::default();
+        while !rest.is_empty() {
+            let parsed = parser.parse(rest, &limits).map_err(|error| Fault::malformed("a request", error.0))?;
+            let length = parsed.ok_or_else(|| Fault::malformed("a whole request", "a part of one"))?;
+            let arguments = parser.arguments(rest);
+            if !arguments.is_empty() {
+                replies.push(self.command(context, &arguments)?);
+            }
+            rest = &rest[length..];
+            parser.next();
+        }
+        Ok(replies)
+    }
+
+    fn command<'c>(
+        &self,
+        context: &'c Context<'c>,
+        arguments: &holm_commands::Arguments<'_>,
+    ) -> std::result::Result<Reply, Stop> {
+        let number = self.count.replace(self.count.get() + 1);
+        if let Some(text) = self.left_out.get(&number) {
+            return Ok(Reply::Error(text.clone()));
+        }
+        let command = self.group.index.find(&arguments[0]).filter(|command| command.accepts(arguments.len()));
+        let Some(command) = command else {
+            return Ok(Reply::error("ERR unknown command, or wrong number of arguments"));
+        };
+        self.store.has_written.set(false);
+        match self.known(run(context, command, arguments))? {
+            Ok(reply) => Ok(reply),
+            Err(text) if self.store.has_written.get() => Err(Stop::LeaveOut(number, text)),
+            Err(text) => Ok(Reply::Error(text)),
+        }
+    }
+
+    /// Divides refusals into those that every replica meets, and those of this store.
+    fn known<T>(&self, outcome: Outcome<T>) -> std::result::Result<std::result::Result<T, Cow<'static, str>>, Stop> {
+        match outcome {
+            Ok(done) => Ok(Ok(done)),
+            Err(Refusal::Store(Error::TooLarge { .. })) if !self.is_alone => Err(Stop::TooLarge),
+            Err(refusal @ Refusal::Store(Error::TooLarge { .. } | Error::Overflow { .. })) => {
+                Ok(Err(refusal.into_text()))
+            }
+            Err(Refusal::Store(error)) => Err(error.into()),
+            Err(refusal) => Ok(Err(refusal.into_text())),
+        }
+    }
+}
+
+/// Appends the replies of a part.
+pub(crate) fn encode(kind: PartKind, protocol: Protocol, replies: Vec<Reply>, out: &mut Vec<u8>) {
+    match kind {
+        PartKind::Transaction => Reply::Array(replies).encode(protocol, out),
+        _ => replies.iter().for_each(|reply| reply.encode(protocol, out)),
+    }
+}

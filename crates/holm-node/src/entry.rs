@@ -1,0 +1,203 @@
+//! The bytes of an entry of the log, and of reads: parts, each with commands of one client as the client sent them.
+//!
+//! ```text
+//! entry:  level 1 | kind 1 | time 8 | seed 8 | part*
+//! part:   kind 1 | protocol 1 | watches 2 | (key length 4 | key | fingerprint 8)* | length 4 | requests
+//! ```
+//!
+//! Numbers are little-endian. An entry carries what its execution may not take from its surroundings: a time in
+//! milliseconds since 1970, and the seed of choices by chance.
+
+use crate::fault::{Fault, Result};
+use holm_commands::Protocol;
+
+/// The level of entries that this version writes, and the highest that it reads.
+pub const LEVEL: u8 = 1;
+
+/// What an entry does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// Carries out the commands of its parts.
+    Commands,
+    /// Advances the time, and removes a bounded number of keys that have expired.
+    Sweep,
+    /// Removes all keys.
+    Flush,
+}
+
+/// An entry, whose parts are not looked at yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// What it does.
+    pub kind: EntryKind,
+    /// The proposer's time, in milliseconds since 1970.
+    pub time: u64,
+    /// What decides choices by chance.
+    pub seed: u64,
+    /// The bytes of its parts.
+    pub parts: &'a [u8],
+}
+
+/// How the commands of a part belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// A pipeline: one reply after the other.
+    Pipeline,
+    /// A transaction: one array of replies, or no value if a watched key has changed.
+    Transaction,
+    /// One command whose words are keys: the answer has 8 bytes for each, its fingerprint.
+    Fingerprints,
+    /// 8 bytes, a time: the answer is one byte, 1 if something has expired by then or is garbage.
+    Due,
+}
+
+/// A key that a transaction watches, and the fingerprint that its client saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watch<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The fingerprint.
+    pub fingerprint: u64,
+}
+
+/// Commands of one client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// How they belong together.
+    pub kind: PartKind,
+    /// How replies are encoded.
+    pub protocol: Protocol,
+    /// What must not have changed.
+    pub watches: Vec<Watch<'a>>,
+    /// The commands, as the client sent them.
+    pub requests: &'a [u8],
+}
+
+impl<'a> Entry<'a> {
+    /// Reads an entry.
+    ///
+    /// # Errors
+    /// [`Fault::Level`]: it was written by a newer version. [`Fault::Malformed`].
+    pub fn read(bytes: &'a [u8]) -> Result<Entry<'a>> {
+        let mut input = Input(bytes);
+        let level = input.byte()?;
+        if level == 0 || level > LEVEL {
+            return Err(Fault::Level { found: level, known: LEVEL });
+        }
+        let kind = match input.byte()? {
+            0 => EntryKind::Commands,
+            1 => EntryKind::Sweep,
+            2 => EntryKind::Flush,
+            other => return Err(Fault::malformed("the kind of an entry", other.to_string())),
+        };
+        Ok(Entry { kind, time: input.number()?, seed: input.number()?, parts: input.0 })
+    }
+
+    /// Returns the bytes of an entry.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let kind = match self.kind {
+            EntryKind::Commands => 0,
+            EntryKind::Sweep => 1,
+            EntryKind::Flush => 2,
+        };
+        let mut bytes = vec![LEVEL, kind];
+        bytes.extend(self.time.to_le_bytes());
+        bytes.extend(self.seed.to_le_bytes());
+        bytes.extend_from_slice(self.parts);
+        bytes
+    }
+}
+
+impl<'a> Part<'a> {
+    /// Reads all parts.
+    ///
+    /// # Errors
+    /// [`Fault::Malformed`].
+    pub fn read_all(bytes: &'a [u8]) -> Result<Vec<Part<'a>>> {
+        let (mut input, mut parts) = (Input(bytes), Vec::new());
+        while !input.0.is_empty() {
+            parts.push(Part::read(&mut input)?);
+        }
+        Ok(parts)
+    }
+
+    fn read(input: &mut Input<'a>) -> Result<Part<'a>> {
+        let kind = match input.byte()? {
+            0 => PartKind::Pipeline,
+            1 => PartKind::Transaction,
+            2 => PartKind::Fingerprints,
+            3 => PartKind::Due,
+            other => return Err(Fault::malformed("the kind of a part", other.to_string())),
+        };
+        let protocol = match input.byte()? {
+            2 => Protocol::Resp2,
+            3 => Protocol::Resp3,
+            other => return Err(Fault::malformed("version 2 or 3 of the protocol", other.to_string())),
+        };
+        let count = u16::from_le_bytes([input.byte()?, input.byte()?]);
+        let watches = (0..count).map(|_| Ok(Watch { key: input.bytes()?, fingerprint: input.number()? }));
+        Ok(Part { kind, protocol, watches: watches.collect::<Result<_>>()?, requests: input.bytes()? })
+    }
+
+    /// Appends the bytes of the part. A part has at most 65,535 watches.
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.push(self.kind as u8);
+        bytes.push(if self.protocol == Protocol::Resp3 { 3 } else { 2 });
+        bytes.extend((self.watches.len() as u16).to_le_bytes());
+        for watch in &self.watches {
+            bytes.extend((watch.key.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(watch.key);
+            bytes.extend(watch.fingerprint.to_le_bytes());
+        }
+        bytes.extend((self.requests.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(self.requests);
+    }
+}
+
+/// Bytes that are read from the front.
+pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        let short = || Fault::malformed("more bytes", format!("an end {} bytes early", length - self.0.len()));
+        let (taken, rest) = self.0.split_at_checked(length).ok_or_else(short)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    pub(crate) fn byte(&mut self) -> Result<u8> {
+        Ok(self.take(1)?[0])
+    }
+
+    pub(crate) fn number(&mut self) -> Result<u64> {
+        Ok(self.take(8)?.first_chunk().copied().map_or(0, u64::from_le_bytes))
+    }
+
+    /// Takes bytes with their length before them.
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
+        let length = self.take(4)?.first_chunk().copied().map_or(0, u32::from_le_bytes);
+        self.take(length as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_entries_are_read_as_they_were_written_and_never_beyond_their_end() {
+        let watches = vec![Watch { key: b"reef", fingerprint: 7 }, Watch { key: b"", fingerprint: u64::MAX }];
+        let part = Part { kind: PartKind::Transaction, protocol: Protocol::Resp3, watches, requests: b"PING\r\n" };
+        let mut bytes = Vec::new();
+        part.append_to(&mut bytes);
+        assert_eq!(Part::read_all(&bytes).unwrap(), std::slice::from_ref(&part));
+        for length in 1..bytes.len() {
+            assert!(Part::read_all(&bytes[..length]).is_err(), "{length}");
+        }
+        let entry = Entry { kind: EntryKind::Sweep, time: 1 << 40, seed: 3, parts: &bytes }.to_bytes();
+        let read = Entry::read(&entry).unwrap();
+        assert_eq!((read.kind, read.time, read.seed, read.parts), (EntryKind::Sweep, 1 << 40, 3, &bytes[..]));
+        let newer = [&[LEVEL + 1], &entry[1..]].concat();
+        assert!(matches!(Entry::read(&newer), Err(Fault::Level { .. })));
+    }
+}

@@ -1,0 +1,121 @@
+//! A group: the keys that one log orders.
+
+use crate::fault::Result;
+use crate::node::Shared;
+use crate::space::{Space, generation_of};
+use crate::state::{STATE, State};
+use holm_commands::{CommandIndex, Cursors, Function, TABLE};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::JoinHandle;
+
+/// A group of a node. Entries are applied by one caller at a time; reads and views run beside it.
+#[derive(Debug)]
+pub struct Group {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) number: u64,
+    space: RwLock<Arc<Space>>,
+    /// Held while entries are applied.
+    state: Mutex<State>,
+    /// The time of the state, for reads that need no more.
+    time: AtomicU64,
+    /// The thread that drops the keyspaces which were exchanged last.
+    dropping: Mutex<Option<JoinHandle<()>>>,
+    pub(crate) cursors: Cursors,
+    pub(crate) index: CommandIndex<Function>,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The thread keeps the database open.
+        self.await_drop();
+    }
+}
+
+impl Group {
+    pub(crate) fn open(shared: Arc<Shared>, number: u64) -> Result<Group> {
+        let space = match generation_of(&shared.groups, number)? {
+            Some(generation) => Space::open(&shared.db, number, generation)?,
+            None => {
+                let space = Space::fresh(&shared.db, number, 1)?;
+                shared.groups.insert(number.to_be_bytes(), 1u64.to_be_bytes())?;
+                space
+            }
+        };
+        let state = State::read(space.rows.get(STATE)?.as_deref())?;
+        Ok(Group {
+            shared,
+            number,
+            space: RwLock::new(Arc::new(space)),
+            time: AtomicU64::new(state.time),
+            state: Mutex::new(state),
+            dropping: Mutex::default(),
+            cursors: Cursors::default(),
+            index: CommandIndex::new(TABLE),
+        })
+    }
+
+    /// Returns the number of the group.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the index of the last entry that was applied; 0 if there is none.
+    pub fn applied(&self) -> u64 {
+        self.lock().applied
+    }
+
+    /// Returns a hash over all changes of the group's records since it was empty, in their order. Replicas that have
+    /// applied the same entries have the same one.
+    pub fn hash(&self) -> u64 {
+        self.lock().hash
+    }
+
+    /// Returns the number of keys, those that have expired and are not removed yet included.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn key_count(&self) -> Result<u64> {
+        Ok(self.space().keys.len()?)
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn space(&self) -> Arc<Space> {
+        self.space.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the time of the group, which reads compare expiries with.
+    pub(crate) fn time(&self) -> u64 {
+        self.time.load(Ordering::Acquire)
+    }
+
+    /// Notes a state that was committed.
+    pub(crate) fn publish(&self, held: &mut State, state: State) {
+        *held = state;
+        self.time.store(state.time, Ordering::Release);
+    }
+
+    /// Puts a space in place of the present one, whose keyspaces are dropped beside the caller. The database names the
+    /// new generation already.
+    pub(crate) fn exchange(&self, space: Space) {
+        let old = {
+            let mut present = self.space.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *present, Arc::new(space)).generation
+        };
+        self.await_drop();
+        let (shared, number) = (self.shared.clone(), self.number);
+        // It takes time in proportion to the old keys. If it fails, the next opening of the node drops them.
+        let drop_old = move || drop(Space::drop_of(&shared.db, number, old));
+        let thread = std::thread::Builder::new().name("holm-drop".into()).spawn(drop_old);
+        *self.dropping.lock().unwrap_or_else(PoisonError::into_inner) = thread.ok();
+    }
+
+    fn await_drop(&self) {
+        let thread = self.dropping.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A panic there has left keyspaces that no generation names.
+        thread.map(JoinHandle::join);
+    }
+}

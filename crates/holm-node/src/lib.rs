@@ -1,0 +1,50 @@
+//! The replicated state machine of a cluster: what a consensus engine asks of the store that it keeps equal on several
+//! machines, over one database of Holm per machine.
+//!
+//! A *group* is the part of the keys that one log of the consensus engine orders. A node has one database for all of
+//! its groups, and each group has two keyspaces of it. The engine hands over entries of the log in order; a group
+//! applies them in one transaction, with the index of the last one in it. So whatever a crash leaves, the index says
+//! which entries the group has, and the engine repeats the others.
+//!
+//! | module | |
+//! |---|---|
+//! | `node`, `space` | the database, and the keyspaces that each group has now |
+//! | `group`, `state` | a group, and what it notes beside its keys |
+//! | `entry` | the bytes of entries and of reads: parts, each with the commands of one client |
+//! | `apply`, `store_within` | entries, applied in one transaction |
+//! | `read`, `store_at` | parts that only read |
+//! | `view`, `frame`, `restore` | a group as a stream of frames, and the way back |
+//! | `route`, `slot`, `front` | where a command belongs, before anybody carries it out |
+//! | `fault` | errors |
+//!
+//! Nothing here knows a socket, a clock, chance or a consensus engine: an entry carries its proposer's time and seed.
+//! Replicas that have applied the same entries are equal, and [`Group::applied`] and [`Group::hash`] show it.
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod apply;
+mod entry;
+mod fault;
+mod frame;
+mod front;
+mod group;
+mod node;
+mod read;
+mod restore;
+mod route;
+mod slot;
+mod space;
+mod state;
+mod store_at;
+mod store_within;
+mod view;
+
+pub use entry::{Entry, EntryKind, LEVEL, Part, PartKind, Watch};
+pub use fault::{Fault, Result};
+pub use front::{FRONT, describe};
+pub use group::Group;
+pub use node::{Node, NodeOptions};
+pub use restore::Restore;
+pub use route::{Route, RouteKind, Router};
+pub use slot::{SLOTS, slot_of};
+pub use view::View;

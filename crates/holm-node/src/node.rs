@@ -1,0 +1,78 @@
+//! A node: one database for all groups of a machine.
+
+use crate::fault::Result;
+use crate::group::Group;
+use crate::space::{GROUPS, drop_strays};
+use holm::{Database, Durability, ImageMode, Keyspace, Stats};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How a node opens its database.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeOptions {
+    /// The most bytes of the database's files; 0 is the store's own default.
+    pub capacity: u64,
+    /// Keep the data in memory of the process, as a test of lost power wants it: with the process dies what was not
+    /// synced.
+    pub private_image: bool,
+    /// A bug for tests that are to catch it: the index of the last entry is written, and made durable, before the
+    /// changes of its entries.
+    #[doc(hidden)]
+    pub index_apart: bool,
+}
+
+/// What the groups of a node share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) db: Database,
+    pub(crate) groups: Keyspace,
+    /// [`NodeOptions::index_apart`].
+    pub(crate) index_apart: bool,
+}
+
+/// An open node. Cheap to clone; the database closes with the last clone, group, view and restore.
+#[derive(Clone, Debug)]
+pub struct Node(pub(crate) Arc<Shared>);
+
+impl Node {
+    /// Opens the database in a folder and creates it if it is absent. A crash may have left keyspaces of a restore that
+    /// was not completed; they are dropped.
+    ///
+    /// Writes are durable at the next [`Node::sync`] that returns, and otherwise about every 100 ms.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn open(folder: impl AsRef<Path>, options: NodeOptions) -> Result<Node> {
+        let image = if options.private_image { ImageMode::Private } else { ImageMode::Shared };
+        let mut builder = Database::builder().durability(Durability::OnSync).image(image);
+        if options.capacity > 0 {
+            builder = builder.capacity(options.capacity);
+        }
+        let db = builder.open(folder)?;
+        let groups = db.keyspace(GROUPS)?;
+        drop_strays(&db, &groups)?;
+        Ok(Node(Arc::new(Shared { db, groups, index_apart: options.index_apart })))
+    }
+
+    /// Opens a group and creates it if it is absent. One handle of each group at a time applies and restores.
+    ///
+    /// # Errors
+    /// Those of the store; the group's state is malformed.
+    pub fn group(&self, group: u64) -> Result<Group> {
+        Group::open(self.0.clone(), group)
+    }
+
+    /// Returns once all that was applied before the call is durable, in all groups. Callers at the same time share the
+    /// work.
+    ///
+    /// # Errors
+    /// Those of the store: the process is to end, and opening again recovers.
+    pub fn sync(&self) -> Result<()> {
+        Ok(self.0.db.sync()?)
+    }
+
+    /// Returns the statistics of the database.
+    pub fn stats(&self) -> Stats {
+        self.0.db.stats()
+    }
+}

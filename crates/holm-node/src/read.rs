@@ -1,0 +1,168 @@
+//! Parts that only read. They run beside entries that are applied, and take no lock.
+//!
+//! A read compares expiries with the time of the group, never with a clock: all replicas with the same entries answer
+//! the same.
+
+use crate::apply::encode;
+use crate::entry::{Input, Part, PartKind};
+use crate::fault::{Fault, Result};
+use crate::group::Group;
+use crate::space::Space;
+use crate::state::{STATE, State};
+use crate::store_at::{AtOneInstant, Direct};
+use holm::Error;
+use holm_commands::{
+    Arguments, Command, Context, DIRECT, Function, OwnedArguments, Refusal, Reply, RequestLimits, RequestParser, Store,
+    WRITE, run,
+};
+
+/// How often a read is begun anew because the group's keyspaces were exchanged.
+const MOST_ATTEMPTS: usize = 100;
+
+/// A command with its words.
+type Request = (Option<&'static Command<Function>>, OwnedArguments);
+
+impl Group {
+    /// Answers parts that only read: for each, 4 bytes with the length of its answer, and the answer. Commands of a
+    /// pipeline each read at an instant of their own, those of a transaction at one. A command that writes is refused.
+    ///
+    /// # Errors
+    /// The parts are malformed; those of the store.
+    pub fn read(&self, parts: &[u8]) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        for part in Part::read_all(parts)? {
+            let from = out.len();
+            out.extend([0; 4]);
+            self.read_part(&part, &mut out)?;
+            let length = (out.len() - from - 4) as u32;
+            out[from..from + 4].copy_from_slice(&length.to_le_bytes());
+        }
+        Ok(out)
+    }
+
+    fn read_part(&self, part: &Part<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let from = out.len();
+        for _ in 0..MOST_ATTEMPTS {
+            let space = self.space();
+            match self.read_from(&space, part, out) {
+                Err(Fault::Store(Error::Dropped { .. })) => out.truncate(from),
+                done => return done,
+            }
+        }
+        Err(Fault::Order { found: "the keyspaces of the group are exchanged again and again".into() })
+    }
+
+    fn read_from(&self, space: &Space, part: &Part<'_>, out: &mut Vec<u8>) -> Result<()> {
+        match part.kind {
+            PartKind::Due => {
+                let by = Input(part.requests).number()?;
+                let store = Direct(space);
+                let is_due = answered(self.context(&store, self.time()).has_garbage(by))?;
+                out.push(u8::from(is_due.unwrap_or(true)));
+            }
+            PartKind::Fingerprints => {
+                let requests = self.requests(part.requests)?;
+                let keys: Vec<_> = requests.iter().flat_map(|(_, words)| words.lend().from(1)).collect();
+                self.at_one_instant(space, |context| {
+                    let answers = keys.iter().map(|key| answered(context.fingerprint(key)));
+                    for answer in answers.collect::<Result<Vec<_>>>()? {
+                        out.extend(answer.unwrap_or(0).to_le_bytes());
+                    }
+                    Ok(())
+                })?;
+            }
+            PartKind::Transaction => {
+                let requests = self.requests(part.requests)?;
+                let replies = self.at_one_instant(space, |context| {
+                    let replies = requests.iter().map(|(command, words)| carry_out(context, *command, &words.lend()));
+                    replies.collect::<Result<Vec<_>>>()
+                })?;
+                encode(part.kind, part.protocol, replies, out);
+            }
+            PartKind::Pipeline => {
+                for (command, words) in self.requests(part.requests)? {
+                    let reply = self.read_one(space, command, &words.lend())?;
+                    reply.encode(part.protocol, out);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_one(
+        &self,
+        space: &Space,
+        command: Option<&'static Command<Function>>,
+        words: &Arguments<'_>,
+    ) -> Result<Reply> {
+        if command.is_some_and(|command| command.flags & DIRECT != 0) {
+            let store = Direct(space);
+            return carry_out(&self.context(&store, self.time()), command, words);
+        }
+        self.at_one_instant(space, |context| carry_out(context, command, words))
+    }
+
+    /// Reads at one instant: the keys, and the time that belongs to them.
+    fn at_one_instant<T>(
+        &self,
+        space: &Space,
+        mut work: impl for<'c> FnMut(&'c Context<'c>) -> Result<T>,
+    ) -> Result<T> {
+        self.shared.db.read(|transaction| {
+            let time = State::read(transaction.get(&space.rows, STATE)?.as_deref())?.time;
+            let store = AtOneInstant { space, transaction };
+            work(&self.context(&store, time))
+        })
+    }
+
+    fn context<'c>(&'c self, store: &'c dyn Store, time: u64) -> Context<'c> {
+        let mut context = Context::new(store, &self.cursors, time, time);
+        context.databases = 1;
+        context
+    }
+
+    /// Reads the commands of a part, each with its entry in the table.
+    fn requests(&self, bytes: &[u8]) -> Result<Vec<Request>> {
+        let (mut parser, mut rest, mut found) = (RequestParser::default(), bytes, Vec::new());
+        let limits = RequestLimits::default();
+        while !rest.is_empty() {
+            let parsed = parser.parse(rest, &limits).map_err(|error| Fault::malformed("a request", error.0))?;
+            let length = parsed.ok_or_else(|| Fault::malformed("a whole request", "a part of one"))?;
+            let words = parser.arguments(rest);
+            if !words.is_empty() {
+                let command = self.index.find(&words[0]).filter(|command| command.accepts(words.len()));
+                found.push((command, words.into()));
+            }
+            rest = &rest[length..];
+            parser.next();
+        }
+        Ok(found)
+    }
+}
+
+/// Carries a command out. What the client did wrong is a reply.
+fn carry_out<'c>(
+    context: &'c Context<'c>,
+    command: Option<&'static Command<Function>>,
+    words: &Arguments<'_>,
+) -> Result<Reply> {
+    let Some(command) = command else {
+        return Ok(Reply::error("ERR unknown command, or wrong number of arguments"));
+    };
+    if command.flags & WRITE != 0 {
+        return Ok(Reply::error("ERR a part that only reads has a command that writes"));
+    }
+    match answered(run(context, command, words))? {
+        Ok(reply) => Ok(reply),
+        Err(text) => Ok(Reply::Error(text)),
+    }
+}
+
+/// Divides refusals into answers to the client, and faults of the store.
+fn answered<T>(outcome: holm_commands::Outcome<T>) -> Result<std::result::Result<T, std::borrow::Cow<'static, str>>> {
+    match outcome {
+        Ok(done) => Ok(Ok(done)),
+        Err(Refusal::Store(error)) => Err(error.into()),
+        Err(refusal) => Ok(Err(refusal.into_text())),
+    }
+}

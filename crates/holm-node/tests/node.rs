@@ -1,0 +1,14 @@
+//! Groups that apply entries, die, are restored and compared.
+
+#[path = "node/apply.rs"]
+mod apply;
+#[path = "node/crash.rs"]
+mod crash;
+#[path = "node/read.rs"]
+mod read;
+#[path = "node/replicas.rs"]
+mod replicas;
+#[path = "node/restore.rs"]
+mod restore;
+#[path = "node/support.rs"]
+mod support;

@@ -1,0 +1,138 @@
+//! What entries do: replies, time, transactions, and refusals that depend on nothing but the log.
+
+use crate::support::{Replica, entry, part, replies};
+use holm_node::{Entry, EntryKind, Fault, PartKind, Watch};
+
+#[test]
+fn commands_of_an_entry_see_those_before_them() {
+    let replica = Replica::new();
+    assert_eq!(replica.run("SET a 1; GET a; INCR a; DEL a; GET a"), "+OK $1 1 :2 :1 $-1");
+    assert_eq!(replica.group.applied(), 1);
+    assert_eq!(
+        replica.run("GET; NOSUCH a"),
+        "-ERR unknown command, or wrong number of arguments -ERR unknown \
+        command, or wrong number of arguments"
+    );
+}
+
+#[test]
+fn parts_of_an_entry_have_their_own_replies() {
+    let replica = Replica::new();
+    let parts = [
+        part(PartKind::Pipeline, "SET a 1; INCR a", &[]),
+        part(PartKind::Transaction, "INCR a; LPUSH a x; GET a", &[]),
+    ];
+    let bytes = Entry { kind: EntryKind::Commands, time: 1, seed: 1, parts: &parts.concat() }.to_bytes();
+    let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+    assert_eq!(replica.apply(&bytes), format!("+OK :2 | *3 :3 {wrong} $1 3"));
+}
+
+#[test]
+fn a_transaction_whose_watched_key_has_changed_does_nothing() {
+    let replica = Replica::new();
+    replica.run("SET a 1; HSET h f v");
+    for (key, change) in [("a", "SET a 2"), ("h", "HSET h f w"), ("absent", "SET absent 1")] {
+        let seen = replica.group.read(&part(PartKind::Fingerprints, &format!("WATCH {key}"), &[])).unwrap();
+        let fingerprint = u64::from_le_bytes(seen[4..12].try_into().unwrap());
+        let watch = [Watch { key: key.as_bytes(), fingerprint }];
+        let parts = part(PartKind::Transaction, "INCR count", &watch);
+        let exec = Entry { kind: EntryKind::Commands, time: 1, seed: 1, parts: &parts }.to_bytes();
+        assert!(replica.apply(&exec).starts_with("*1 :"), "{key}");
+        replica.run(change);
+        assert_eq!(replica.apply(&exec), "*-1", "{key}");
+    }
+    assert_eq!(replica.read("GET count"), "$1 3");
+}
+
+#[test]
+fn a_watched_member_of_a_large_hash_is_seen_to_change() {
+    let replica = Replica::new();
+    let fields: Vec<_> = (0..2_000).map(|field| format!("f{field} value{field}")).collect();
+    replica.run(&format!("HSET h {}", fields.join(" ")));
+    let seen = |replica: &Replica| replica.group.read(&part(PartKind::Fingerprints, "WATCH h", &[])).unwrap();
+    let before = seen(&replica);
+    replica.run("HSET h f1000 other");
+    assert_ne!(seen(&replica), before);
+    replica.run("HSET h f1000 value1000");
+}
+
+#[test]
+fn time_is_the_entrys_and_never_goes_back() {
+    let replica = Replica::new();
+    let at = |time, lines| replica.apply(&entry(time, PartKind::Pipeline, lines));
+    assert_eq!(at(5_000, "SET a 1 PX 1000; PTTL a"), "+OK :1000");
+    assert_eq!(at(2_000, "PTTL a"), ":1000");
+    assert_eq!(at(5_999, "PTTL a"), ":1");
+    assert_eq!(replica.read("GET a"), "$1 1");
+    assert_eq!(at(6_000, "GET a"), "$-1");
+    assert_eq!(replica.read("GET a"), "$-1");
+}
+
+#[test]
+fn a_sweep_removes_what_has_expired_and_says_before_that_it_is_due() {
+    let replica = Replica::new();
+    replica.run("SET a 1 PX 10; SET b 2 PX 1000000; SET c 3");
+    let due = |by: u64| {
+        let mut bytes = vec![3, 2, 0, 0, 8, 0, 0, 0];
+        bytes.extend(by.to_le_bytes());
+        replica.group.read(&bytes).unwrap()[4]
+    };
+    assert_eq!((due(1_000), due(1_010)), (0, 1));
+    let sweep = Entry { kind: EntryKind::Sweep, time: 1_010, seed: 0, parts: &[] }.to_bytes();
+    assert_eq!(replica.apply(&sweep), "");
+    assert_eq!((due(1_010), replica.group.key_count().unwrap()), (0, 2));
+    let fields: Vec<_> = (0..2_500).map(|field| format!("f{field} v")).collect();
+    replica.run(&format!("HSET h {}", fields.join(" ")));
+    replica.run("DEL h");
+    let mut sweeps = 0;
+    while due(1_010) == 1 {
+        replica.apply(&sweep);
+        sweeps += 1;
+    }
+    assert_eq!(sweeps, 3, "each removes a thousand rows");
+}
+
+#[test]
+fn a_flush_removes_all_keys_and_keeps_what_is_after_it() {
+    let replica = Replica::new();
+    replica.run("SET a 1; SET b 2");
+    let flush = Entry { kind: EntryKind::Flush, time: 1, seed: 0, parts: &[] }.to_bytes();
+    let (before, after) = (entry(1, PartKind::Pipeline, "SET c 3"), entry(1, PartKind::Pipeline, "SET d 4; GET c"));
+    let done = replica.group.apply(&[(2, &before), (3, &flush), (4, &after)]).unwrap();
+    assert_eq!(replies(&done[2]), "+OK $-1");
+    assert_eq!((replica.group.applied(), replica.group.key_count().unwrap()), (4, 1));
+    let replica = replica.reopen();
+    assert_eq!((replica.group.applied(), replica.read("GET d; GET a")), (4, "$1 4 $-1".into()));
+}
+
+#[test]
+fn entries_out_of_turn_or_of_a_later_level_are_refused_and_do_nothing() {
+    let replica = Replica::new();
+    let set = entry(1, PartKind::Pipeline, "SET a 1");
+    replica.group.apply(&[(5, &set)]).unwrap();
+    assert!(matches!(replica.group.apply(&[(5, &set)]), Err(Fault::Order { .. })));
+    let newer = [&[9], &set[1..]].concat();
+    let incr = entry(1, PartKind::Pipeline, "INCR a");
+    assert!(matches!(replica.group.apply(&[(6, &incr), (7, &newer)]), Err(Fault::Level { found: 9, .. })));
+    let torn = &set[..set.len() - 3];
+    assert!(matches!(replica.group.apply(&[(6, &incr), (7, torn)]), Err(Fault::Malformed { .. })));
+    assert_eq!((replica.group.applied(), replica.read("GET a")), (5, "$1 1".into()));
+    // An entry of the consensus engine's own has no bytes.
+    replica.group.apply(&[(6, &[]), (9, &[])]).unwrap();
+    assert_eq!(replica.group.applied(), 9);
+}
+
+#[test]
+fn what_does_not_fit_into_one_transaction_is_divided_at_entries() {
+    let replica = Replica::new();
+    let value = "x".repeat(20 << 20);
+    let entries: Vec<_> = (0..5).map(|at| entry(1, PartKind::Pipeline, &format!("SET k{at} {value}"))).collect();
+    let numbered: Vec<_> = (1..).zip(&entries).map(|(index, entry)| (index, &entry[..])).collect();
+    let done = replica.group.apply(&numbered).unwrap();
+    assert!(done.iter().all(|reply| replies(reply) == "+OK"));
+    // One entry that does not fit alone: the commands that do are carried out.
+    let lines: Vec<_> = (5..9).map(|at| format!("SET k{at} {value}")).collect();
+    let answer = replica.run(&lines.join(";"));
+    assert!(answer.starts_with("+OK +OK +OK -ERR"), "{answer}");
+    assert_eq!((replica.group.applied(), replica.group.key_count().unwrap()), (6, 8));
+}
