@@ -1,12 +1,13 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
 //! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, redis-suite, redis-bench, redis-large,
-//! install-c, wheel, new-leaf.
+//! cluster, jepsen, install-c, wheel, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
 
 #![forbid(unsafe_code)]
 
+mod cluster;
 mod mutants;
 mod new_leaf;
 mod proofs;
@@ -77,6 +78,11 @@ enum Verb {
     RedisLarge(redis_large::RedisLarge),
     /// Runs the tests of Redis, in Tcl, against `holm-server`; what fails must be listed with its reason.
     RedisSuite(redis_suite::RedisSuite),
+    /// Builds `holm-cluster`, the node of a cluster, in the folder of cargo's artifacts. Needs Go and a C compiler.
+    Cluster(cluster::Cluster),
+    /// Runs histories of clients against a cluster whose nodes are killed, paused and robbed of power, and checks that
+    /// each is linearizable; arguments go to the program itself: `--seconds`, `--mutant`, `--seed`.
+    Jepsen(Rest),
     /// Installs the C library, its header and its pkg-config file under a prefix.
     InstallC(Rest),
     /// Builds a wheel of the Python package in `target/wheels`, with maturin, which gets the arguments.
@@ -164,6 +170,8 @@ fn main() -> Result<()> {
         Verb::RedisLarge(settings) => redis_large::run(&settings),
         Verb::RedisSuite(settings) => redis_suite::run(&settings),
         Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &from_here(&rest.arguments)?),
+        Verb::Cluster(settings) => cluster::cluster(root(), &settings),
+        Verb::Jepsen(rest) => cluster::jepsen(root(), &rest.arguments),
         Verb::Wheel(rest) => python::wheel(root(), &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::create(root(), &name),
     }
@@ -219,7 +227,20 @@ fn check() -> Result<()> {
     for kind in ["--lib", "--doc"] {
         cargo(&["test", "--package", "holm", "--all-features", kind, "--", "typed", "slice"], &[])?;
     }
-    cargo(&["test", "--package", "holm-commands", "--package", "holm-node", "--package", "holm-server"], &[])?;
+    cargo(
+        &[
+            "test",
+            "--package",
+            "holm-commands",
+            "--package",
+            "holm-node",
+            "--package",
+            "holm-node-capi",
+            "--package",
+            "holm-server",
+        ],
+        &[],
+    )?;
     // All of these run on the same designs, which `holm-lab` compiles once.
     let measuring = ["holm-lab", "holm-pibench", "holm-figures", "xtask"].iter().flat_map(|name| ["--package", name]);
     cargo(&std::iter::once("test").chain(measuring).collect::<Vec<_>>(), &[])?;

@@ -71,6 +71,12 @@ impl Group {
         self.lock().hash
     }
 
+    /// Returns [`Group::applied`] and [`Group::hash`], which belong together.
+    pub fn status(&self) -> (u64, u64) {
+        let state = self.lock();
+        (state.applied, state.hash)
+    }
+
     /// Returns the number of keys, those that have expired and are not removed yet included.
     ///
     /// # Errors

@@ -58,8 +58,8 @@ impl Node {
     ///
     /// # Errors
     /// Those of the store; the group's state is malformed.
-    pub fn group(&self, group: u64) -> Result<Group> {
-        Group::open(self.0.clone(), group)
+    pub fn group(&self, group: u64) -> Result<Arc<Group>> {
+        Group::open(self.0.clone(), group).map(Arc::new)
     }
 
     /// Returns once all that was applied before the call is durable, in all groups. Callers at the same time share the

@@ -9,11 +9,12 @@ use crate::group::Group;
 use crate::space::Space;
 use crate::state::{STATE, State};
 use holm_commands::Area;
+use std::sync::Arc;
 
 /// A restore that is under way. Dropping it leaves the group as it was.
 #[derive(Debug)]
-pub struct Restore<'g> {
-    group: &'g Group,
+pub struct Restore {
+    group: Arc<Group>,
     space: Space,
     has_head: bool,
     pairs: u64,
@@ -26,14 +27,14 @@ impl Group {
     ///
     /// # Errors
     /// Those of the store.
-    pub fn restore(&self) -> Result<Restore<'_>> {
+    pub fn restore(self: &Arc<Self>) -> Result<Restore> {
         let generation = self.space().generation + 1;
         let space = Space::fresh(&self.shared.db, self.number, generation)?;
-        Ok(Restore { group: self, space, has_head: false, pairs: 0, checksum: 0, is_complete: false })
+        Ok(Restore { group: self.clone(), space, has_head: false, pairs: 0, checksum: 0, is_complete: false })
     }
 }
 
-impl Restore<'_> {
+impl Restore {
     /// Stores the pairs of the next frame beside the group.
     ///
     /// # Errors

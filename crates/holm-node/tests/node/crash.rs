@@ -6,6 +6,7 @@ use holm_node::{Group, Node, NodeOptions, PartKind};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 const FOLDER: &str = "HOLM_NODE_TEST_FOLDER";
 const PRIVATE: &str = "HOLM_NODE_TEST_PRIVATE";
@@ -16,7 +17,7 @@ fn step(index: u64) -> Vec<u8> {
     entry(index, PartKind::Pipeline, &format!("INCR count; SET k{index} {index}; SADD s{} m{index}", index % 9))
 }
 
-fn open(folder: &Path, private_image: bool) -> (Node, Group) {
+fn open(folder: &Path, private_image: bool) -> (Node, Arc<Group>) {
     let index_apart = std::env::var_os(INDEX_APART).is_some();
     let node = Node::open(folder, NodeOptions { private_image, index_apart, ..NodeOptions::default() }).unwrap();
     let group = node.group(7).unwrap();

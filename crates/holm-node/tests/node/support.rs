@@ -2,11 +2,12 @@
 
 use holm_commands::Protocol;
 use holm_node::{Entry, EntryKind, Group, Node, NodeOptions, Part, PartKind, Watch};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 pub(crate) struct Replica {
     pub(crate) node: Node,
-    pub(crate) group: Group,
+    pub(crate) group: Arc<Group>,
     pub(crate) folder: TempDir,
 }
 

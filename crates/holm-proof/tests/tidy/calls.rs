@@ -19,6 +19,7 @@ const UNSAFE_ROOMS: &[&str] = &[
     "rivals/maps/src/peers/absl.rs",
     "rivals/src/engines/lmdb.rs",
     "shells/capi/src/",
+    "shells/node/src/",
     "shells/pibench/src/door.rs",
 ];
 

@@ -1,0 +1,227 @@
+// CLUSTER and INFO: the nodes, the slots and who leads, as clients of a Redis Cluster expect them.
+
+package main
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The version of Redis whose clients find what they expect.
+const compatible = "7.2.0"
+
+func split(address string) (string, int) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address, 0
+	}
+	number, _ := strconv.Atoi(port)
+	return host, number
+}
+
+func clusterCommand(c *connection, _ route, given []string) {
+	switch option := strings.ToLower(given[1]); {
+	case option == "slots":
+		c.slots()
+	case option == "shards":
+		c.shards()
+	case option == "nodes":
+		c.out = appendBulk(c.out, c.host.nodes())
+	case option == "info":
+		c.out = appendBulk(c.out, c.host.clusterInfo())
+	case option == "myid":
+		c.out = appendBulk(c.out, c.host.name(c.host.settings.self()))
+	case option == "keyslot" && len(given) == 3:
+		c.out = appendInteger(c.out, slotOf([]byte(given[2])))
+	case option == "countkeysinslot" && len(given) == 3:
+		c.keysInSlot(given[2], -1)
+	case option == "getkeysinslot" && len(given) == 4:
+		most, err := strconv.Atoi(given[3])
+		if err != nil || most < 0 {
+			c.out = appendError(c.out, "ERR Invalid number of keys")
+			return
+		}
+		c.keysInSlot(given[2], most)
+	default:
+		c.out = appendError(c.out, "ERR unknown subcommand or wrong number of arguments for CLUSTER")
+	}
+}
+
+// led returns the groups with a leader that is known, and their members with the leader first.
+func (h *host) led() map[int][]member {
+	found := map[int][]member{}
+	for group := range h.settings.Groups {
+		leader, known := h.leader(group)
+		if !known {
+			continue
+		}
+		members := []member{leader}
+		for _, one := range h.settings.replicas(group) {
+			if one.ID != leader.ID {
+				members = append(members, one)
+			}
+		}
+		found[group] = members
+	}
+	return found
+}
+
+// slots names as replicas only nodes that lead no group: clients think that a node is either a master or a replica.
+func (c *connection) slots() {
+	led := c.host.led()
+	leads := map[uint64]bool{}
+	for _, members := range led {
+		leads[members[0].ID] = true
+	}
+	c.out = appendArray(c.out, len(led))
+	for group := range c.host.settings.Groups {
+		members, known := led[group]
+		if !known {
+			continue
+		}
+		members = slices.DeleteFunc(members, func(one member) bool { return one != members[0] && leads[one.ID] })
+		first, last := c.host.settings.slotsOf(group)
+		c.out = appendInteger(appendInteger(appendArray(c.out, 2+len(members)), first), last)
+		for _, one := range members {
+			address, port := split(one.Address)
+			c.out = appendInteger(appendBulk(appendArray(c.out, 4), address), port)
+			c.out = appendArray(appendBulk(c.out, c.host.name(one)), 0)
+		}
+	}
+}
+
+func (c *connection) shards() {
+	led := c.host.led()
+	c.out = appendArray(c.out, len(led))
+	for group := range c.host.settings.Groups {
+		members, known := led[group]
+		if !known {
+			continue
+		}
+		first, last := c.host.settings.slotsOf(group)
+		c.out = appendMap(c.out, c.protocol, 2)
+		c.out = appendInteger(appendInteger(appendArray(appendBulk(c.out, "slots"), 2), first), last)
+		c.out = appendArray(appendBulk(c.out, "nodes"), len(members))
+		for at, one := range members {
+			role := "replica"
+			if at == 0 {
+				role = "master"
+			}
+			address, port := split(one.Address)
+			c.out = appendMap(c.out, c.protocol, 7)
+			c.out = appendBulk(appendBulk(c.out, "id"), c.host.name(one))
+			c.out = appendInteger(appendBulk(c.out, "port"), port)
+			c.out = appendBulk(appendBulk(c.out, "ip"), address)
+			c.out = appendBulk(appendBulk(c.out, "endpoint"), address)
+			c.out = appendBulk(appendBulk(c.out, "role"), role)
+			c.out = appendInteger(appendBulk(c.out, "replication-offset"), 0)
+			c.out = appendBulk(appendBulk(c.out, "health"), "online")
+		}
+	}
+}
+
+// nodes shows each node as a master of the slots whose groups it leads.
+func (h *host) nodes() string {
+	led := h.led()
+	var text strings.Builder
+	for _, one := range h.settings.Members {
+		flags := "master"
+		if one.ID == h.settings.ID {
+			flags = "myself,master"
+		}
+		_, raftPort := split(one.Raft)
+		fmt.Fprintf(&text, "%s %s@%d %s - 0 0 %d connected", h.name(one), one.Address, raftPort, flags, one.ID)
+		for group := range h.settings.Groups {
+			if members, known := led[group]; known && members[0].ID == one.ID {
+				first, last := h.settings.slotsOf(group)
+				fmt.Fprintf(&text, " %d-%d", first, last)
+			}
+		}
+		text.WriteString("\n")
+	}
+	return text.String()
+}
+
+func (h *host) clusterInfo() string {
+	led, assigned := h.led(), 0
+	leaders := map[uint64]bool{}
+	for group, members := range led {
+		first, last := h.settings.slotsOf(group)
+		assigned += last - first + 1
+		leaders[members[0].ID] = true
+	}
+	state := "ok"
+	if assigned < slotCount {
+		state = "fail"
+	}
+	return fmt.Sprintf("cluster_enabled:1\r\ncluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n"+
+		"cluster_slots_pfail:0\r\ncluster_slots_fail:%d\r\ncluster_known_nodes:%d\r\ncluster_size:%d\r\n"+
+		"cluster_current_epoch:1\r\ncluster_my_epoch:1\r\n",
+		state, slotCount, assigned, slotCount-assigned, len(h.settings.Members), len(leaders))
+}
+
+// keysInSlot counts the keys of a slot, or returns some of them. It reads all keys of the slot's group.
+func (c *connection) keysInSlot(given string, most int) {
+	slot, err := strconv.Atoi(given)
+	if err != nil || slot < 0 || slot >= slotCount {
+		c.out = appendError(c.out, "ERR Invalid slot")
+		return
+	}
+	group := c.host.settings.groupOf(slot)
+	if moved := c.moved(slot, group); moved != nil {
+		c.out = append(c.out, moved...)
+		return
+	}
+	reply, err := c.ask(group, "KEYS", "*")
+	if err != nil {
+		c.out = appendError(c.out, err.Error())
+		return
+	}
+	keys, _ := elements(reply)
+	var found []string
+	for _, key := range keys {
+		if name := text(key); slotOf([]byte(name)) == slot && (most < 0 || len(found) < most) {
+			found = append(found, name)
+		}
+	}
+	if most < 0 {
+		c.out = appendInteger(c.out, len(found))
+		return
+	}
+	c.out = appendArray(c.out, len(found))
+	for _, name := range found {
+		c.out = appendBulk(c.out, name)
+	}
+}
+
+func info(c *connection, _ route, _ []string) {
+	h := c.host
+	var out strings.Builder
+	fmt.Fprintf(&out, "# Server\r\nredis_version:%s\r\nredis_mode:cluster\r\nserver_name:holm\r\n"+
+		"uptime_in_seconds:%d\r\n\r\n# Cluster\r\ncluster_enabled:1\r\n\r\n", compatible,
+		int(time.Since(h.begun).Seconds()))
+	if found, err := h.machines.database.statistics(); err == nil {
+		fmt.Fprintf(&out, "# Store\r\nholm_records:%d\r\nholm_disk_bytes:%d\r\nholm_log_bytes:%d\r\n"+
+			"holm_longest_sync_us:%d\r\nholm_views:%d\r\n\r\n", found.records, found.disk_bytes, found.log_bytes,
+			found.longest_sync_ns/1000, found.snapshots)
+	}
+	out.WriteString("# Groups\r\n")
+	for number, lane := range h.lanes {
+		if lane == nil {
+			continue
+		}
+		leader, _, known, _ := h.raft.GetLeaderID(shard(number))
+		if !known {
+			leader = 0
+		}
+		if opened := h.machines.find(shard(number)); opened != nil {
+			applied, _, keys, _ := opened.status()
+			fmt.Fprintf(&out, "group%d:leader=%d,applied=%d,keys=%d\r\n", number, leader, applied, keys)
+		}
+	}
+	c.out = appendBulk(c.out, out.String())
+}

@@ -1,0 +1,297 @@
+// A connection: requests in, replies out in their order. Commands for several groups run beside each other.
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	readBytes = 64 << 10
+	// The most bytes of one client's commands that become one part.
+	mostPartBytes = 512 << 10
+)
+
+var nextClient atomic.Int64
+
+// connection is a client.
+type connection struct {
+	host     *host
+	net      net.Conn
+	id       int64
+	name     string
+	since    time.Time
+	protocol int
+	// The client has said who it is.
+	isKnown bool
+	// Reads may be answered from what this node has.
+	readOnly bool
+	// The client knows nothing of clusters: this node answers for all of them.
+	isPlain   bool
+	quits     bool
+	multi     *transaction
+	watches   []watch
+	watchSlot int
+	out       []byte
+	pending   []pending
+	batches   []*batch
+}
+
+// batch is the commands of a wake-up for one group.
+type batch struct {
+	lane     *lane
+	requests [][]byte
+	bytes    int
+	writes   bool
+	replies  [][]byte
+	err      error
+}
+
+// pending is a reply that is known, or one of a batch.
+type pending struct {
+	known []byte
+	batch *batch
+	at    int
+}
+
+// serve accepts clients of a cluster, or, if isPlain, those that know nothing of one.
+func (h *host) serve(listener net.Listener, isPlain bool) error {
+	for {
+		accepted, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			// Such as no free file descriptor.
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		c := &connection{host: h, net: accepted, id: nextClient.Add(1), since: time.Now(), protocol: 2}
+		c.isKnown = h.settings.Password == ""
+		c.isPlain = isPlain
+		go c.run()
+	}
+}
+
+func (c *connection) run() {
+	defer c.net.Close()
+	buffer := make([]byte, 0, readBytes)
+	var routes []route
+	for {
+		if len(buffer) == cap(buffer) {
+			buffer = append(make([]byte, 0, 2*cap(buffer)), buffer...)
+		}
+		count, err := c.net.Read(buffer[len(buffer):cap(buffer)])
+		if err != nil {
+			return
+		}
+		buffer = buffer[:len(buffer)+count]
+		used := 0
+		for {
+			found, length, err := parse(buffer[used:], c.isKnown, routes[:0])
+			if err != nil {
+				c.out = appendError(c.out, err.Error())
+				c.quits = true
+				break
+			}
+			c.handle(found)
+			used += length
+			routes = found
+			if c.quits || len(found) < mostRoutes {
+				break
+			}
+		}
+		if len(c.out) > 0 {
+			if _, err := c.net.Write(c.out); err != nil {
+				return
+			}
+			c.out = c.out[:0]
+		}
+		if c.quits {
+			return
+		}
+		buffer = append(buffer[:0], buffer[used:]...)
+		if cap(buffer) > 1<<20 && len(buffer) < readBytes {
+			buffer = append(make([]byte, 0, readBytes), buffer...)
+		}
+	}
+}
+
+// handle carries commands out, and appends their replies in order.
+func (c *connection) handle(routes []route) {
+	for _, one := range routes {
+		if c.quits {
+			return
+		}
+		if one.kind == routeEmpty {
+			continue
+		}
+		if one.kind == routeKeyed && c.isKnown && c.multi == nil {
+			c.keyed(one)
+			continue
+		}
+		// Everything else sees what came before it.
+		c.flush()
+		c.alone(one)
+	}
+	c.flush()
+}
+
+func (c *connection) keyed(one route) {
+	group := c.host.settings.groupOf(one.slot)
+	lane := c.host.lane(group)
+	isHere := c.readOnly && !one.writes && lane != nil
+	if moved := c.moved(one.slot, group); moved != nil && !isHere {
+		c.pending = append(c.pending, pending{known: moved})
+		return
+	}
+	if lane == nil {
+		c.pending = append(c.pending, pending{known: appendError(nil, errDown.Error())})
+		return
+	}
+	var to *batch
+	for _, present := range c.batches {
+		if present.lane == lane {
+			to = present
+		}
+	}
+	if to == nil {
+		to = &batch{lane: lane}
+		c.batches = append(c.batches, to)
+	}
+	c.pending = append(c.pending, pending{batch: to, at: len(to.requests)})
+	to.requests = append(to.requests, one.request)
+	to.bytes += len(one.request)
+	to.writes = to.writes || one.writes
+	if to.bytes > mostPartBytes {
+		c.flush()
+	}
+}
+
+// moved returns a redirection, if another node leads. Plain clients have none: this node reaches the leader for them.
+func (c *connection) moved(slot, group int) []byte {
+	leader, known := c.host.leader(group)
+	if !known || leader.ID == c.host.settings.ID || c.isPlain && c.host.lane(group) != nil {
+		return nil
+	}
+	return appendError(nil, fmt.Sprintf("MOVED %d %s", slot, leader.Address))
+}
+
+// flush carries out what has been collected, and appends the replies.
+func (c *connection) flush() {
+	if len(c.pending) == 0 {
+		return
+	}
+	answers := make([]<-chan answer, len(c.batches))
+	for at, one := range c.batches {
+		part := appendPart(nil, partPipeline, c.protocol, nil, one.requests...)
+		if c.readOnly && !one.writes {
+			replies, err := one.lane.readHere(part)
+			one.take(answer{replies: replies, err: err})
+			continue
+		}
+		answers[at] = one.lane.ask(part, one.writes)
+	}
+	for at, one := range c.batches {
+		if answers[at] != nil {
+			one.take(<-answers[at])
+		}
+	}
+	for _, reply := range c.pending {
+		switch {
+		case reply.batch == nil:
+			c.out = append(c.out, reply.known...)
+		case reply.batch.err != nil:
+			c.out = appendError(c.out, reply.batch.err.Error())
+		default:
+			c.out = append(c.out, reply.batch.replies[reply.at]...)
+		}
+	}
+	c.pending, c.batches = c.pending[:0], c.batches[:0]
+}
+
+// take divides an answer among the commands of a batch.
+func (b *batch) take(found answer) {
+	b.err = found.err
+	if b.err != nil {
+		return
+	}
+	if len(b.requests) == 1 {
+		b.replies = [][]byte{found.replies}
+		return
+	}
+	b.replies, b.err = splitReplies(found.replies)
+	if b.err == nil && len(b.replies) != len(b.requests) {
+		b.err = fmt.Errorf("ERR a bug: %d commands have %d replies", len(b.requests), len(b.replies))
+	}
+}
+
+// alone carries out a command that is not just handed to its group.
+func (c *connection) alone(one route) {
+	name := strings.ToLower(firstWord(one.request))
+	if !c.isKnown && name != "auth" && name != "hello" && name != "quit" && name != "reset" {
+		c.out = appendError(c.out, "NOAUTH Authentication required.")
+		return
+	}
+	if text := refusal(one, name); text != "" {
+		c.abort()
+		c.out = appendError(c.out, text)
+		return
+	}
+	if c.multi != nil && !endsTransaction(name) {
+		c.queue(one, name)
+		return
+	}
+	switch one.kind {
+	case routeCross:
+		c.spread(words(one.request))
+	case routeEverywhere:
+		c.everywhere(words(one.request))
+	case routeFront:
+		if command, ok := frontCommands[name]; ok {
+			command(c, one, words(one.request))
+		} else {
+			c.out = appendError(c.out, "ERR unknown command '"+name+"'")
+		}
+	default:
+		c.keyed(one)
+		c.flush()
+	}
+}
+
+// refusal returns why a command cannot be carried out; an empty text if it can.
+func refusal(one route, name string) string {
+	switch one.kind {
+	case routeUnknown:
+		return "ERR unknown command '" + name + "'"
+	case routeArity:
+		return "ERR wrong number of arguments for '" + name + "' command"
+	case routeUnsupported:
+		return "ERR the command '" + name + "' is none of a cluster: it waits for other clients, or orders all keys"
+	case routePatterns:
+		return "ERR BY and GET of SORT name keys by patterns, which may lie in other groups of the cluster"
+	}
+	return ""
+}
+
+// firstWord returns the name of a command, as the client has written it.
+func firstWord(request []byte) string {
+	if len(request) > 0 && request[0] == '*' {
+		_, used, err := line(request)
+		if err == nil {
+			request = request[used:]
+			if length, err := replyLength(request); err == nil {
+				return text(request[:length])
+			}
+		}
+		return ""
+	}
+	word, _, _ := bytes.Cut(bytes.TrimSpace(request), []byte(" "))
+	return string(word)
+}

@@ -1,0 +1,244 @@
+// The state machine of the cluster, which is Rust, behind the calls of holm_node.h.
+
+package main
+
+/*
+#cgo CFLAGS: -I${SRCDIR}/../node/include
+#cgo LDFLAGS: -lm -ldl -lpthread
+#include <stdlib.h>
+#include "holm_node.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"unsafe"
+)
+
+// database is the database of a node, with all groups of it.
+type database struct{ handle *C.holm_node }
+
+// group is the state machine of a group.
+type group struct{ handle *C.holm_group }
+
+// view is a group as it was at one instant, which gives frames.
+type view struct{ handle *C.holm_view }
+
+// restore fills a group from frames.
+type restore struct{ handle *C.holm_restore }
+
+// options are those of tests; the zero value is for use.
+type options struct {
+	capacity     uint64
+	privateImage bool
+	indexApart   bool
+}
+
+func switched(set bool) C.uint32_t {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// taken copies what a call gave, and frees it.
+func taken(out C.holm_bytes) []byte {
+	bytes := C.GoBytes(unsafe.Pointer(out.data), C.int(out.size))
+	C.holm_node_free(out)
+	return bytes
+}
+
+// checked makes an error of a code.
+func checked(code C.int, out C.holm_bytes) ([]byte, error) {
+	bytes := taken(out)
+	if code < 0 {
+		return nil, fmt.Errorf("holm: %s", bytes)
+	}
+	return bytes, nil
+}
+
+func pointer(bytes []byte) *C.uint8_t {
+	return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(bytes)))
+}
+
+func openDatabase(folder string, with options) (*database, error) {
+	name := C.CString(folder)
+	defer C.free(unsafe.Pointer(name))
+	chosen := C.holm_node_options{
+		capacity:      C.uint64_t(with.capacity),
+		private_image: switched(with.privateImage),
+		index_apart:   switched(with.indexApart),
+	}
+	var opened database
+	var out C.holm_bytes
+	code := C.holm_node_open(name, &chosen, &opened.handle, &out)
+	if _, err := checked(code, out); err != nil {
+		return nil, err
+	}
+	return &opened, nil
+}
+
+// sync returns once all that was applied before, in all groups, is durable.
+func (d *database) sync() error {
+	var out C.holm_bytes
+	_, err := checked(C.holm_node_sync(d.handle, &out), out)
+	return err
+}
+
+func (d *database) close() { C.holm_node_close(d.handle) }
+
+// statistics are those of the database.
+func (d *database) statistics() (C.holm_node_statistics, error) {
+	var found C.holm_node_statistics
+	var out C.holm_bytes
+	_, err := checked(C.holm_node_stats(d.handle, &found, C.sizeof_holm_node_statistics, &out), out)
+	return found, err
+}
+
+func (d *database) openGroup(number uint64) (*group, uint64, error) {
+	var opened group
+	var applied C.uint64_t
+	var out C.holm_bytes
+	code := C.holm_group_open(d.handle, C.uint64_t(number), &opened.handle, &applied, &out)
+	_, err := checked(code, out)
+	return &opened, uint64(applied), err
+}
+
+func (g *group) close() { C.holm_group_close(g.handle) }
+
+// apply applies packed entries: (index 8 | length 4 | entry)*. The answer has (length 4 | reply)*.
+func (g *group) apply(entries []byte) ([]byte, error) {
+	var out C.holm_bytes
+	code := C.holm_group_apply(g.handle, pointer(entries), C.size_t(len(entries)), &out)
+	return checked(code, out)
+}
+
+// read answers parts that only read.
+func (g *group) read(parts []byte) ([]byte, error) {
+	var out C.holm_bytes
+	code := C.holm_group_read(g.handle, pointer(parts), C.size_t(len(parts)), &out)
+	return checked(code, out)
+}
+
+// status returns the index of the last entry, the hash over all changes, and the number of keys.
+func (g *group) status() (applied, hash, keys uint64, err error) {
+	var found [3]C.uint64_t
+	var out C.holm_bytes
+	_, err = checked(C.holm_group_status(g.handle, &found[0], &found[1], &found[2], &out), out)
+	return uint64(found[0]), uint64(found[1]), uint64(found[2]), err
+}
+
+func (g *group) view() (*view, error) {
+	var taken view
+	var out C.holm_bytes
+	_, err := checked(C.holm_group_view(g.handle, &taken.handle, &out), out)
+	return &taken, err
+}
+
+// next returns the next frame, and io.EOF after the last one.
+func (v *view) next() ([]byte, error) {
+	var out C.holm_bytes
+	code := C.holm_view_next(v.handle, &out)
+	frame, err := checked(code, out)
+	if err == nil && code == C.HOLM_NODE_END {
+		return nil, io.EOF
+	}
+	return frame, err
+}
+
+func (v *view) close() {
+	if v.handle != nil {
+		C.holm_view_close(v.handle)
+		v.handle = nil
+	}
+}
+
+func (g *group) restore() (*restore, error) {
+	var begun restore
+	var out C.holm_bytes
+	_, err := checked(C.holm_restore_begin(g.handle, &begun.handle, &out), out)
+	return &begun, err
+}
+
+func (r *restore) frame(frame []byte) error {
+	var out C.holm_bytes
+	_, err := checked(C.holm_restore_frame(r.handle, pointer(frame), C.size_t(len(frame)), &out), out)
+	return err
+}
+
+// finish exchanges the group for what was restored, durably. The restore has ended then.
+func (r *restore) finish() error {
+	var applied C.uint64_t
+	var out C.holm_bytes
+	_, err := checked(C.holm_restore_finish(r.handle, &applied, &out), out)
+	r.handle = nil
+	return err
+}
+
+// drop leaves the group as it was, unless finish was called.
+func (r *restore) drop() {
+	if r.handle != nil {
+		C.holm_restore_drop(r.handle)
+		r.handle = nil
+	}
+}
+
+// What a front does with a command.
+const (
+	routeEmpty       = C.HOLM_ROUTE_EMPTY
+	routeKeyed       = C.HOLM_ROUTE_KEYED
+	routeCross       = C.HOLM_ROUTE_CROSS
+	routeEverywhere  = C.HOLM_ROUTE_EVERYWHERE
+	routeFront       = C.HOLM_ROUTE_FRONT
+	routeUnknown     = C.HOLM_ROUTE_UNKNOWN
+	routeArity       = C.HOLM_ROUTE_ARITY
+	routeUnsupported = C.HOLM_ROUTE_UNSUPPORTED
+	routePatterns    = C.HOLM_ROUTE_PATTERNS
+)
+
+// route is where a command lies in what a client has sent, and where it belongs.
+type route struct {
+	request []byte
+	kind    int
+	slot    int
+	writes  bool
+}
+
+// The most commands that are looked at together.
+const mostRoutes = 1024
+
+// parse finds the whole commands at the beginning of input, and how many bytes they take.
+func parse(input []byte, known bool, routes []route) ([]route, int, error) {
+	var found [mostRoutes]C.holm_route
+	var count C.size_t
+	var out C.holm_bytes
+	code := C.holm_parse(pointer(input), C.size_t(len(input)), C.int(switched(known)), &found[0], mostRoutes, &count, &out)
+	if message, err := checked(code, out); err != nil {
+		_ = message
+		if code == C.HOLM_NODE_PROTOCOL {
+			return nil, 0, errors.New("ERR Protocol error" + err.Error()[len("holm"):])
+		}
+		return nil, 0, err
+	}
+	used := 0
+	for _, one := range found[:count] {
+		used = int(one.end)
+		routes = append(routes, route{
+			request: input[one.start:one.end],
+			kind:    int(one.kind),
+			slot:    int(one.slot),
+			writes:  one.writes != 0,
+		})
+	}
+	return routes, used, nil
+}
+
+func slotOf(key []byte) int { return int(C.holm_slot(pointer(key), C.size_t(len(key)))) }
+
+// describe answers COMMAND.
+func describe(request []byte, protocol int) ([]byte, error) {
+	var out C.holm_bytes
+	return checked(C.holm_describe(pointer(request), C.size_t(len(request)), C.int(protocol), &out), out)
+}

@@ -1,0 +1,189 @@
+// The state machine that dragonboat drives, over a group of the library.
+
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	sm "github.com/lni/dragonboat/v4/statemachine"
+)
+
+// frameHeader is the number of bytes before the content of a frame: its length, and a checksum.
+const frameHeader = 12
+
+// machine is one replica's state machine. The database is shared with all others of the node.
+type machine struct {
+	number   uint64
+	database *database
+	group    *group
+	// The host keeps the opened groups for its status.
+	opened func(*group)
+}
+
+func (m *machine) Open(<-chan struct{}) (uint64, error) {
+	opened, applied, err := m.database.openGroup(m.number)
+	if err != nil {
+		return 0, err
+	}
+	m.group = opened
+	m.opened(opened)
+	return applied, nil
+}
+
+// Update applies all entries in one transaction, with the index of the last.
+func (m *machine) Update(entries []sm.Entry) ([]sm.Entry, error) {
+	size := 0
+	for _, entry := range entries {
+		size += 12 + len(entry.Cmd)
+	}
+	packed := make([]byte, 0, size)
+	for _, entry := range entries {
+		packed = binary.LittleEndian.AppendUint64(packed, entry.Index)
+		packed = binary.LittleEndian.AppendUint32(packed, uint32(len(entry.Cmd)))
+		packed = append(packed, entry.Cmd...)
+	}
+	replies, err := m.group.apply(packed)
+	if err != nil {
+		return nil, err
+	}
+	divided, err := divide(replies)
+	if err != nil || len(divided) != len(entries) {
+		return nil, fmt.Errorf("%d entries have %d replies: %w", len(entries), len(divided), err)
+	}
+	for at := range entries {
+		entries[at].Result = sm.Result{Value: 1, Data: divided[at]}
+	}
+	return entries, nil
+}
+
+func (m *machine) Lookup(query interface{}) (interface{}, error) {
+	parts, ok := query.([]byte)
+	if !ok {
+		return nil, fmt.Errorf("a query is bytes, and not %T", query)
+	}
+	return m.group.read(parts)
+}
+
+func (m *machine) Sync() error { return m.database.sync() }
+
+// PrepareSnapshot takes constant time, so that entries hardly wait for it.
+func (m *machine) PrepareSnapshot() (interface{}, error) {
+	taken, err := m.group.view()
+	if err != nil {
+		return nil, err
+	}
+	// A snapshot that is given up between the two calls is closed all the same.
+	runtime.SetFinalizer(taken, (*view).close)
+	return taken, nil
+}
+
+func (m *machine) SaveSnapshot(prepared interface{}, to io.Writer, stop <-chan struct{}) error {
+	taken, ok := prepared.(*view)
+	if !ok {
+		return fmt.Errorf("a prepared snapshot is a view, and not %T", prepared)
+	}
+	defer taken.close()
+	for {
+		select {
+		case <-stop:
+			return sm.ErrSnapshotStopped
+		default:
+		}
+		frame, err := taken.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := to.Write(frame); err != nil {
+			return err
+		}
+	}
+}
+
+func (m *machine) RecoverFromSnapshot(from io.Reader, stop <-chan struct{}) error {
+	begun, err := m.group.restore()
+	if err != nil {
+		return err
+	}
+	defer begun.drop()
+	header := make([]byte, frameHeader)
+	for {
+		select {
+		case <-stop:
+			return sm.ErrSnapshotStopped
+		default:
+		}
+		if _, err := io.ReadFull(from, header); errors.Is(err, io.EOF) {
+			return begun.finish()
+		} else if err != nil {
+			return err
+		}
+		frame := make([]byte, frameHeader+int(binary.LittleEndian.Uint32(header)))
+		copy(frame, header)
+		if _, err := io.ReadFull(from, frame[frameHeader:]); err != nil {
+			return err
+		}
+		if err := begun.frame(frame); err != nil {
+			return err
+		}
+	}
+}
+
+// Close leaves the group open: reads may come later. The host closes it.
+func (m *machine) Close() error { return nil }
+
+// divide divides (length 4 | bytes)*.
+func divide(packed []byte) ([][]byte, error) {
+	var divided [][]byte
+	for len(packed) > 0 {
+		if len(packed) < 4 {
+			return divided, io.ErrUnexpectedEOF
+		}
+		length := int(binary.LittleEndian.Uint32(packed))
+		if len(packed) < 4+length {
+			return divided, io.ErrUnexpectedEOF
+		}
+		divided = append(divided, packed[4:4+length:4+length])
+		packed = packed[4+length:]
+	}
+	return divided, nil
+}
+
+// machines makes the state machines of a node and knows their groups.
+type machines struct {
+	database *database
+	mutex    sync.Mutex
+	groups   map[uint64]*group
+}
+
+func (m *machines) create(shard, _ uint64) sm.IOnDiskStateMachine {
+	opened := func(opened *group) {
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		m.groups[shard] = opened
+	}
+	return &machine{number: shard, database: m.database, opened: opened}
+}
+
+func (m *machines) find(shard uint64) *group {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.groups[shard]
+}
+
+func (m *machines) close() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for _, group := range m.groups {
+		group.close()
+	}
+	m.groups = nil
+	m.database.close()
+}

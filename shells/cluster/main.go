@@ -1,0 +1,143 @@
+// holm-cluster: nodes that keep Holm's keys equal on several machines, and serve clients of the Redis Cluster protocol.
+
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const usage = `holm-cluster: Holm on several machines, for clients of the Redis Cluster protocol
+
+  holm-cluster init --folder F --cluster NAME --id N --members MEMBERS [--groups 16]
+      makes the folder of a node. MEMBERS are the same for all nodes: ID=ADDRESS/RAFT-ADDRESS or
+      ID=ADDRESS/RAFT-ADDRESS/PLAIN-ADDRESS, separated by commas. Clients of a cluster connect to the first address,
+      those that know nothing of clusters to the last one.
+  holm-cluster serve --folder F
+      runs the node of a folder.
+  holm-cluster local --folder F [--nodes 3] [--port 7001]
+      makes and runs nodes on this machine, to try.
+
+Each command lists its options with --help.
+`
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	}
+	verbs := map[string]func([]string) error{"init": initialize, "serve": serve, "local": local}
+	verb, ok := verbs[os.Args[1]]
+	if !ok {
+		fmt.Fprint(os.Stderr, usage)
+		os.Exit(2)
+	}
+	if err := verb(os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "holm-cluster:", err)
+		os.Exit(1)
+	}
+}
+
+// parseMembers reads ID=ADDRESS/RAFT-ADDRESS[/PLAIN-ADDRESS], separated by commas.
+func parseMembers(given string) ([]member, error) {
+	var members []member
+	for _, one := range strings.Split(given, ",") {
+		id, addresses, hasID := strings.Cut(one, "=")
+		address, rest, hasRaft := strings.Cut(addresses, "/")
+		raft, plain, _ := strings.Cut(rest, "/")
+		number, err := strconv.ParseUint(id, 10, 64)
+		if !hasID || !hasRaft || err != nil {
+			return nil, fmt.Errorf("a member is ID=ADDRESS/RAFT-ADDRESS[/PLAIN-ADDRESS], and not %q", one)
+		}
+		members = append(members, member{ID: number, Address: address, Raft: raft, Plain: plain})
+	}
+	return members, nil
+}
+
+func initialize(arguments []string) error {
+	var made settings
+	flags := flag.NewFlagSet("init", flag.ExitOnError)
+	folder := flags.String("folder", "", "the folder, which is made")
+	flags.StringVar(&made.Cluster, "cluster", "", "the name of the cluster, which no other cluster has")
+	flags.Uint64Var(&made.ID, "id", 0, "the id of this node among the members")
+	given := flags.String("members", "", "ID=ADDRESS/RAFT-ADDRESS[/PLAIN-ADDRESS], separated by commas")
+	flags.IntVar(&made.Groups, "groups", 16, "the number of groups, for ever")
+	flags.StringVar(&made.Password, "password", os.Getenv("HOLM_CLUSTER_PASSWORD"),
+		"what clients must say; better in HOLM_CLUSTER_PASSWORD")
+	flags.Uint64Var(&made.ElectionMilliseconds, "election-ms", 1000, "without a leader for that long, an election")
+	flags.Uint64Var(&made.SnapshotEntries, "snapshot-entries", 20_000, "after so many entries a log is shortened")
+	flags.StringVar(&made.Authority, "ca", "", "certificate of the authority of the nodes")
+	flags.StringVar(&made.Certificate, "cert", "", "certificate of this node")
+	flags.StringVar(&made.Key, "key", "", "key of this node's certificate")
+	_ = flags.Parse(arguments)
+	if *folder == "" || made.Cluster == "" {
+		return errors.New("--folder and --cluster are needed")
+	}
+	var err error
+	if made.Members, err = parseMembers(*given); err != nil {
+		return err
+	}
+	return made.create(*folder)
+}
+
+func serve(arguments []string) error {
+	flags := flag.NewFlagSet("serve", flag.ExitOnError)
+	folder := flags.String("folder", "", "the folder of the node")
+	var tests trials
+	flags.BoolVar(&tests.privateImage, "test-private-image", false, "for tests: a kill is a loss of power")
+	flags.BoolVar(&tests.indexApart, "test-index-apart", false, "for tests, a bug: the index is not written with its entries")
+	flags.BoolVar(&tests.staleReads, "test-stale-reads", false, "for tests, a bug: reads do not ask the leader")
+	_ = flags.Parse(arguments)
+	with, err := readSettings(*folder)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", with.self().Address)
+	if err != nil {
+		return err
+	}
+	var plain net.Listener
+	if with.self().Plain != "" {
+		if plain, err = net.Listen("tcp", with.self().Plain); err != nil {
+			return err
+		}
+		defer plain.Close()
+	}
+	started, err := startHost(*folder, with, tests)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("node %d serves %d groups on %s\n", with.ID, with.Groups, with.self().Address)
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-stop
+		listener.Close()
+	}()
+	if plain != nil {
+		go started.serve(plain, true)
+	}
+	err = started.serve(listener, false)
+	started.close()
+	return err
+}
+
+// newName returns a name for a cluster that no other has.
+func newName() string {
+	var bytes [8]byte
+	_, _ = rand.Read(bytes[:])
+	return hex.EncodeToString(bytes[:])
+}
+
+// nodeFolder returns the folder of a node of a local cluster.
+func nodeFolder(folder string, id int) string { return filepath.Join(folder, fmt.Sprint("node", id)) }

@@ -1,0 +1,153 @@
+// What a node is: written to its folder once, and the same at each start.
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+// member is a node of the cluster, as all nodes know it.
+type member struct {
+	ID uint64 `json:"id"`
+	// Where clients connect. It is announced to them as it stands here.
+	Address string `json:"address"`
+	// Where the other nodes connect.
+	Raft string `json:"raft"`
+	// Where clients connect that know nothing of clusters; empty: nowhere.
+	Plain string `json:"plain,omitempty"`
+}
+
+// settings are what the file cluster.json of a node's folder has.
+type settings struct {
+	// The same for all nodes of a cluster, and for no other.
+	Cluster string   `json:"cluster"`
+	ID      uint64   `json:"id"`
+	Groups  int      `json:"groups"`
+	Members []member `json:"members"`
+	// Clients must say it, if it is not empty.
+	Password string `json:"password,omitempty"`
+	// Milliseconds without a leader before the others elect one: at least that, and at most twice.
+	ElectionMilliseconds uint64 `json:"election_ms"`
+	// After so many entries of a group its log is shortened.
+	SnapshotEntries uint64 `json:"snapshot_entries"`
+	// Certificates with which nodes trust each other: files of the authority, the certificate and its key.
+	Authority   string `json:"ca,omitempty"`
+	Certificate string `json:"cert,omitempty"`
+	Key         string `json:"key,omitempty"`
+}
+
+const settingsFile = "cluster.json"
+
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+func (s *settings) self() member {
+	for _, one := range s.Members {
+		if one.ID == s.ID {
+			return one
+		}
+	}
+	return member{}
+}
+
+// replicas returns the members that have a group: at most three, in the order in which they are to lead it.
+func (s *settings) replicas(group int) []member {
+	count := min(3, len(s.Members))
+	chosen := make([]member, 0, count)
+	for at := range count {
+		chosen = append(chosen, s.Members[(group+at)%len(s.Members)])
+	}
+	return chosen
+}
+
+// check refuses what cannot work, and what would let strangers in.
+func (s *settings) check() error {
+	seen := map[string]bool{}
+	for _, one := range s.Members {
+		for _, name := range []string{fmt.Sprint("id ", one.ID), one.Address, one.Raft, one.Plain} {
+			if name != "" && seen[name] {
+				return fmt.Errorf("two members have %s", name)
+			}
+			seen[name] = true
+		}
+		if one.ID == 0 {
+			return errors.New("the id of a member is 1 or more")
+		}
+		isOpen := !isLoopback(one.Address) || one.Plain != "" && !isLoopback(one.Plain)
+		if isOpen && s.Password == "" {
+			return fmt.Errorf("%s can be reached by others: set a password", one.Address)
+		}
+		if !isLoopback(one.Raft) && s.Certificate == "" {
+			return fmt.Errorf("%s can be reached by others: nodes need certificates", one.Raft)
+		}
+	}
+	if s.self().ID == 0 {
+		return fmt.Errorf("node %d is none of the %d members", s.ID, len(s.Members))
+	}
+	if s.Groups < 1 || s.Groups > 256 {
+		return fmt.Errorf("a cluster has 1 to 256 groups, and not %d", s.Groups)
+	}
+	if s.ElectionMilliseconds < 100 {
+		return fmt.Errorf("an election takes at least 100 ms, and not %d", s.ElectionMilliseconds)
+	}
+	if s.SnapshotEntries < 10 {
+		return fmt.Errorf("a log is shortened after at least 10 entries, and not %d", s.SnapshotEntries)
+	}
+	return nil
+}
+
+// create writes the settings to a folder that has none. A node whose folder was lost must not come back as the same:
+// it would not know what it has promised to others.
+func (s *settings) create(folder string) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(filepath.Join(folder, settingsFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = file.Write(append(text, '\n')); err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// readSettings reads those of a folder.
+func readSettings(folder string) (*settings, error) {
+	text, err := os.ReadFile(filepath.Join(folder, settingsFile))
+	if err != nil {
+		return nil, fmt.Errorf("no node was made in this folder, `holm-cluster init` makes one: %w", err)
+	}
+	var read settings
+	if err := json.Unmarshal(text, &read); err != nil {
+		return nil, fmt.Errorf("%s: %w", settingsFile, err)
+	}
+	return &read, read.check()
+}
+
+const slotCount = 16384
+
+// groupOf returns the group of a slot. Groups have numbers from 1 on, as the consensus engine wants them.
+func (s *settings) groupOf(slot int) int { return slot * s.Groups / slotCount }
+
+// slotsOf returns the first and the last slot of a group.
+func (s *settings) slotsOf(group int) (int, int) {
+	first := (group*slotCount + s.Groups - 1) / s.Groups
+	last := ((group+1)*slotCount+s.Groups-1)/s.Groups - 1
+	return first, last
+}

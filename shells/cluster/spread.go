@@ -1,0 +1,189 @@
+// Commands about several slots, and about all keys of a node: divided among groups, atomic in each.
+
+package main
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// spread divides a command among the groups of its keys.
+func (c *connection) spread(given []string) {
+	name := strings.ToLower(given[0])
+	switch name {
+	case "mget", "del", "unlink", "exists", "touch":
+	default:
+		c.out = appendError(c.out, crossSlot)
+		return
+	}
+	// By group: the places of its keys.
+	places := map[int][]int{}
+	for at, key := range given[1:] {
+		group := c.host.settings.groupOf(slotOf([]byte(key)))
+		if c.host.lane(group) == nil {
+			c.out = appendError(c.out, crossSlot)
+			return
+		}
+		places[group] = append(places[group], at)
+	}
+	answers := map[int]<-chan answer{}
+	for group, at := range places {
+		request := []string{given[0]}
+		for _, place := range at {
+			request = append(request, given[1+place])
+		}
+		part := appendPart(nil, partPipeline, c.protocol, nil, appendRequest(nil, request...))
+		answers[group] = c.host.lane(group).ask(part, name == "del" || name == "unlink")
+	}
+	sum, values := 0, make([][]byte, len(given)-1)
+	var refused []byte
+	for group, at := range places {
+		found := <-answers[group]
+		switch {
+		case found.err != nil:
+			refused = appendError(nil, found.err.Error())
+		case len(found.replies) > 0 && found.replies[0] == '-':
+			refused = found.replies
+		case name == "mget":
+			each, err := elements(found.replies)
+			if err != nil || len(each) != len(at) {
+				refused = appendError(nil, "ERR a bug: the keys and their values differ in number")
+				continue
+			}
+			for index, place := range at {
+				values[place] = each[index]
+			}
+		default:
+			sum += number(found.replies)
+		}
+	}
+	switch {
+	case refused != nil:
+		c.out = append(c.out, refused...)
+	case name == "mget":
+		c.out = appendArray(c.out, len(values))
+		for _, value := range values {
+			c.out = append(c.out, value...)
+		}
+	default:
+		c.out = appendInteger(c.out, sum)
+	}
+}
+
+// number returns the number of an integer reply.
+func number(reply []byte) int {
+	first, _, _ := line(reply)
+	found, _ := strconv.Atoi(first)
+	return found
+}
+
+// own returns the groups that this node leads: a client of the cluster asks each node for its own keys. For a plain
+// client all groups are one.
+func (c *connection) own() []int {
+	var groups []int
+	for group := range c.host.lanes {
+		if c.isPlain {
+			if c.host.lane(group) != nil {
+				groups = append(groups, group)
+			}
+			continue
+		}
+		if leader, known := c.host.leader(group); known && leader.ID == c.host.settings.ID {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// ask asks a group alone.
+func (c *connection) ask(group int, request ...string) ([]byte, error) {
+	found := <-c.host.lane(group).ask(appendPart(nil, partPipeline, c.protocol, nil, appendRequest(nil, request...)), false)
+	return found.replies, found.err
+}
+
+// everywhere answers for the keys of this node, or, to a plain client, for all keys.
+func (c *connection) everywhere(given []string) {
+	name := strings.ToLower(given[0])
+	if name == "scan" {
+		c.scan(given)
+		return
+	}
+	own := c.own()
+	rand.Shuffle(len(own), func(one, other int) { own[one], own[other] = own[other], own[one] })
+	sum, count := 0, 0
+	var keys []byte
+	for _, group := range own {
+		reply, err := c.ask(group, given...)
+		if err != nil {
+			c.out = appendError(c.out, err.Error())
+			return
+		}
+		switch {
+		case len(reply) > 0 && reply[0] == '-':
+			c.out = append(c.out, reply...)
+			return
+		case name == "dbsize":
+			sum += number(reply)
+		case name == "keys":
+			first, used, _ := line(reply)
+			found, _ := strconv.Atoi(first)
+			count += found
+			keys = append(keys, reply[used:]...)
+		case name == "randomkey" && reply[0] == '$' && reply[1] != '-':
+			c.out = append(c.out, reply...)
+			return
+		}
+	}
+	switch name {
+	case "dbsize":
+		c.out = appendInteger(c.out, sum)
+	case "keys":
+		c.out = append(appendArray(c.out, count), keys...)
+	default:
+		c.out = appendNull(c.out, c.protocol)
+	}
+}
+
+// scan goes from group to group. A cursor is that of the group, times the number of groups, plus the group.
+func (c *connection) scan(given []string) {
+	cursor, err := strconv.ParseUint(given[1], 10, 64)
+	if err != nil {
+		c.out = appendError(c.out, "ERR invalid cursor")
+		return
+	}
+	groups := uint64(len(c.host.lanes))
+	group, inner := int(cursor%groups), cursor/groups
+	own := c.own()
+	if cursor == 0 && len(own) > 0 {
+		group = own[0]
+	}
+	if c.host.lane(group) == nil || len(own) == 0 && cursor == 0 {
+		c.out = append(c.out, "*2\r\n$1\r\n0\r\n*0\r\n"...)
+		return
+	}
+	request := append([]string{given[0], strconv.FormatUint(inner, 10)}, given[2:]...)
+	reply, err := c.ask(group, request...)
+	if err != nil {
+		c.out = appendError(c.out, err.Error())
+		return
+	}
+	each, err := elements(reply)
+	if err != nil || len(each) != 2 {
+		c.out = append(c.out, reply...)
+		return
+	}
+	next, _ := strconv.ParseUint(text(each[0]), 10, 64)
+	outer := uint64(0)
+	if next != 0 {
+		outer = next*groups + uint64(group)
+	} else {
+		for _, other := range own {
+			if other > group {
+				outer = uint64(other)
+				break
+			}
+		}
+	}
+	c.out = append(appendBulk(appendArray(c.out, 2), strconv.FormatUint(outer, 10)), each[1]...)
+}

@@ -1,0 +1,135 @@
+// MULTI, EXEC and WATCH within one slot: one part, which is one entry or a read of one instant.
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+const crossSlot = "CROSSSLOT Keys in request don't hash to the same slot"
+
+// transaction is what a client has queued.
+type transaction struct {
+	requests [][]byte
+	slot     int
+	writes   bool
+	isFailed bool
+}
+
+// endsTransaction returns whether a command is carried out within MULTI.
+func endsTransaction(name string) bool {
+	switch name {
+	case "exec", "discard", "multi", "watch", "reset", "quit":
+		return true
+	}
+	return false
+}
+
+// abort lets EXEC fail.
+func (c *connection) abort() {
+	if c.multi != nil {
+		c.multi.isFailed = true
+	}
+}
+
+func (c *connection) queue(one route, name string) {
+	group := c.host.settings.groupOf(one.slot)
+	switch {
+	case one.kind == routeCross,
+		one.kind == routeKeyed && len(c.multi.requests) > 0 && one.slot != c.multi.slot,
+		one.kind == routeKeyed && len(c.watches) > 0 && one.slot != c.watchSlot:
+		c.abort()
+		c.out = appendError(c.out, crossSlot)
+	case one.kind != routeKeyed:
+		c.abort()
+		c.out = appendError(c.out, "ERR the command '"+name+"' cannot be part of a transaction in a cluster")
+	default:
+		if moved := c.moved(one.slot, group); moved != nil {
+			c.abort()
+			c.out = append(c.out, moved...)
+			return
+		}
+		c.multi.requests = append(c.multi.requests, bytes.Clone(one.request))
+		c.multi.slot = one.slot
+		c.multi.writes = c.multi.writes || one.writes
+		c.out = appendStatus(c.out, "QUEUED")
+	}
+}
+
+func (c *connection) unwatch() { c.watches = nil }
+
+func multi(c *connection, _ route, _ []string) {
+	if c.multi != nil {
+		c.out = appendError(c.out, "ERR MULTI calls can not be nested")
+		return
+	}
+	c.multi = &transaction{}
+	c.out = appendStatus(c.out, "OK")
+}
+
+func discard(c *connection, _ route, _ []string) {
+	if c.multi == nil {
+		c.out = appendError(c.out, "ERR DISCARD without MULTI")
+		return
+	}
+	c.multi = nil
+	c.unwatch()
+	c.out = appendStatus(c.out, "OK")
+}
+
+func execute(c *connection, _ route, _ []string) {
+	queued, watches := c.multi, c.watches
+	if queued == nil {
+		c.out = appendError(c.out, "ERR EXEC without MULTI")
+		return
+	}
+	c.multi = nil
+	c.unwatch()
+	if queued.isFailed {
+		c.out = appendError(c.out, "EXECABORT Transaction discarded because of previous errors.")
+		return
+	}
+	if len(queued.requests) == 0 {
+		c.out = appendArray(c.out, 0)
+		return
+	}
+	part := appendPart(nil, partTransaction, c.protocol, watches, queued.requests...)
+	found := <-c.host.lane(c.host.settings.groupOf(queued.slot)).ask(part, queued.writes || len(watches) > 0)
+	if found.err != nil {
+		c.out = appendError(c.out, found.err.Error())
+		return
+	}
+	c.out = append(c.out, found.replies...)
+}
+
+// watchKeys reads a fingerprint of each key, which EXEC carries and the group compares.
+func watchKeys(c *connection, one route, given []string) {
+	if c.multi != nil {
+		c.out = appendError(c.out, "ERR WATCH inside MULTI is not allowed")
+		return
+	}
+	slot := one.slot
+	for _, key := range given[1:] {
+		if slotOf([]byte(key)) != slot || len(c.watches) > 0 && slot != c.watchSlot {
+			c.out = appendError(c.out, crossSlot)
+			return
+		}
+	}
+	group := c.host.settings.groupOf(slot)
+	if moved := c.moved(slot, group); moved != nil {
+		c.out = append(c.out, moved...)
+		return
+	}
+	found := <-c.host.lane(group).ask(appendPart(nil, partFingerprints, c.protocol, nil, one.request), false)
+	if found.err != nil {
+		c.out = appendError(c.out, found.err.Error())
+		return
+	}
+	for at, key := range given[1:] {
+		fingerprint := binary.LittleEndian.Uint64(found.replies[at*8:])
+		c.watches = append(c.watches, watch{key: []byte(key), fingerprint: fingerprint})
+	}
+	c.watchSlot = slot
+	c.out = appendStatus(c.out, "OK")
+}

@@ -1,0 +1,168 @@
+// Package trial runs clusters on this machine for tests: nodes as processes that are killed, paused and started again.
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Settings of a cluster; the zero value is three nodes with four groups.
+type Settings struct {
+	Nodes, Groups int
+	// Words for `holm-cluster init`.
+	Init []string
+	// Words for `holm-cluster serve`.
+	Serve []string
+}
+
+// Cluster is a cluster of processes.
+type Cluster struct {
+	Folder string
+	// Where clients of a cluster connect, and those that know nothing of clusters.
+	Addresses, Plain []string
+	settings         Settings
+	program          string
+	processes        []*exec.Cmd
+	logs             []*os.File
+}
+
+// Program returns the path of holm-cluster, which the caller of the tests has built.
+func Program() (string, error) {
+	program := os.Getenv("HOLM_CLUSTER")
+	if program == "" {
+		return "", errors.New("HOLM_CLUSTER names no program: `cargo xtask cluster --test` builds it and runs the tests")
+	}
+	return program, nil
+}
+
+// freePorts returns ports that nobody listens on at the moment.
+func freePorts(count int) ([]string, error) {
+	var ports []string
+	for range count {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer listener.Close()
+		ports = append(ports, listener.Addr().String())
+	}
+	return ports, nil
+}
+
+// Start makes a cluster in a folder and starts all nodes.
+func Start(folder string, settings Settings) (*Cluster, error) {
+	program, err := Program()
+	if err != nil {
+		return nil, err
+	}
+	if settings.Nodes == 0 {
+		settings.Nodes = 3
+	}
+	if settings.Groups == 0 {
+		settings.Groups = 4
+	}
+	ports, err := freePorts(3 * settings.Nodes)
+	if err != nil {
+		return nil, err
+	}
+	var members []string
+	for at := range settings.Nodes {
+		members = append(members, fmt.Sprintf("%d=%s/%s/%s", at+1, ports[3*at], ports[3*at+1], ports[3*at+2]))
+	}
+	c := &Cluster{Folder: folder, settings: settings, program: program}
+	c.processes = make([]*exec.Cmd, settings.Nodes)
+	c.logs = make([]*os.File, settings.Nodes)
+	for at := range settings.Nodes {
+		c.Addresses, c.Plain = append(c.Addresses, ports[3*at]), append(c.Plain, ports[3*at+2])
+		words := append([]string{"init", "--folder", c.node(at), "--cluster", filepath.Base(folder), "--id",
+			fmt.Sprint(at + 1), "--members", strings.Join(members, ","), "--groups", fmt.Sprint(settings.Groups),
+			"--election-ms", "400"}, settings.Init...)
+		if said, err := exec.Command(program, words...).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("init: %w: %s", err, said)
+		}
+		if c.logs[at], err = os.Create(c.node(at) + ".log"); err != nil {
+			return nil, err
+		}
+		if err := c.StartNode(at); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *Cluster) node(at int) string { return filepath.Join(c.Folder, fmt.Sprint("node", at+1)) }
+
+// Groups returns the number of groups.
+func (c *Cluster) Groups() int { return c.settings.Groups }
+
+// StartNode starts a node that does not run.
+func (c *Cluster) StartNode(at int) error {
+	process := exec.Command(c.program, append([]string{"serve", "--folder", c.node(at)}, c.settings.Serve...)...)
+	process.Stdout, process.Stderr = c.logs[at], c.logs[at]
+	c.processes[at] = process
+	return process.Start()
+}
+
+// Kill kills a node and waits for its end. What it had not handed to the kernel is lost.
+func (c *Cluster) Kill(at int) {
+	if process := c.processes[at]; process != nil {
+		_ = process.Process.Kill()
+		_ = process.Wait()
+		c.processes[at] = nil
+	}
+}
+
+// Stop lets a node end as an operator would.
+func (c *Cluster) Stop(at int) error {
+	process := c.processes[at]
+	if process == nil {
+		return nil
+	}
+	c.processes[at] = nil
+	_ = process.Process.Signal(syscall.SIGTERM)
+	return process.Wait()
+}
+
+// Pause stops a node in its tracks, and Resume lets it go on.
+func (c *Cluster) Pause(at int) error { return c.processes[at].Process.Signal(syscall.SIGSTOP) }
+
+// Resume lets a node go on that was paused.
+func (c *Cluster) Resume(at int) error { return c.processes[at].Process.Signal(syscall.SIGCONT) }
+
+// Close kills all nodes.
+func (c *Cluster) Close() {
+	for at := range c.processes {
+		c.Kill(at)
+		if c.logs[at] != nil {
+			c.logs[at].Close()
+		}
+	}
+}
+
+// Logs returns what the nodes have said.
+func (c *Cluster) Logs() string {
+	var all strings.Builder
+	for at := range c.processes {
+		said, _ := os.ReadFile(c.node(at) + ".log")
+		fmt.Fprintf(&all, "node %d: %s\n", at+1, said)
+	}
+	return all.String()
+}
+
+// Until calls a function until it returns no error, for a time at most.
+func Until(most time.Duration, try func() error) error {
+	var err error
+	for begun := time.Now(); time.Since(begun) < most; time.Sleep(20 * time.Millisecond) {
+		if err = try(); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("not within %v: %w", most, err)
+}

@@ -1,0 +1,138 @@
+/* The state machine of a Holm cluster, for a consensus engine in another language.
+ *
+ * A node is one database. Its groups are the parts of the keys that one log each orders. The calls are coarse: each
+ * carries a batch, in one buffer, and none calls back.
+ *
+ * - Every call may come from any thread. One caller at a time applies entries to a group or restores it; all other
+ *   calls may run beside that.
+ * - Buffers that are passed in belong to the caller, and are read during the call alone.
+ * - `out` takes the result, or, if the call fails, a text that says what was found and what was expected. Its bytes
+ *   belong to the caller, who gives them to holm_node_free once. Numbers in buffers are little-endian.
+ * - A result of 0 is success. HOLM_NODE_STORE means that the store failed: the process is to end, and the next opening
+ *   recovers.
+ */
+#ifndef HOLM_NODE_H
+#define HOLM_NODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    HOLM_NODE_OK = 0,
+    HOLM_NODE_END = 1,       /* there is no further frame */
+    HOLM_NODE_INVALID = -1,  /* an argument is NULL or no text */
+    HOLM_NODE_STORE = -2,    /* the store failed */
+    HOLM_NODE_MALFORMED = -3,/* bytes of the log or of a stream are not what they should be */
+    HOLM_NODE_LEVEL = -4,    /* an entry is of a later version */
+    HOLM_NODE_ORDER = -5,    /* the call came out of turn */
+    HOLM_NODE_PROTOCOL = -6, /* a client sent what is no request */
+    HOLM_NODE_PANIC = -7     /* a bug: the process is to end */
+};
+
+typedef struct holm_node holm_node;
+typedef struct holm_group holm_group;
+typedef struct holm_view holm_view;
+typedef struct holm_restore holm_restore;
+
+typedef struct {
+    uint8_t *data;
+    size_t size;
+} holm_bytes;
+
+typedef struct {
+    uint64_t capacity;      /* the most bytes of the database; 0 is the store's default */
+    uint32_t private_image; /* 1: what was not synced dies with the process, as in a loss of power */
+    uint32_t index_apart;   /* 1: a bug, for tests that are to catch it */
+} holm_node_options;
+
+/* Opens the database in a folder, and creates it if it is absent. `options` may be NULL. The handle is closed once, by
+ * holm_node_close, after its groups, views and restores. */
+int holm_node_open(const char *folder, const holm_node_options *options, holm_node **node, holm_bytes *out);
+void holm_node_close(holm_node *node);
+
+/* Opens a group, and creates it if it is absent. `applied` gets the index of its last entry. A group has one handle. */
+int holm_group_open(holm_node *node, uint64_t number, holm_group **group, uint64_t *applied, holm_bytes *out);
+void holm_group_close(holm_group *group);
+
+/* Applies entries, all in one transaction with the index of the last. `entries` has (index 8 | length 4 | entry)*;
+ * `out` gets (length 4 | reply)*, a reply for each entry: (length 4 | bytes)* for its parts. Durable after the next
+ * holm_node_sync. */
+int holm_group_apply(holm_group *group, const uint8_t *entries, size_t size, holm_bytes *out);
+
+/* Answers parts that only read, (length 4 | bytes)* for the parts. Takes no lock. */
+int holm_group_read(holm_group *group, const uint8_t *parts, size_t size, holm_bytes *out);
+
+/* Returns once all that was applied before, in all groups, is durable. Calls at the same time share the work. */
+int holm_node_sync(holm_node *node, holm_bytes *out);
+
+/* Takes a view of a group as it is now, in constant time, and gives its frames one by one. HOLM_NODE_END: the stream is
+ * complete. */
+int holm_group_view(holm_group *group, holm_view **view, holm_bytes *out);
+int holm_view_next(holm_view *view, holm_bytes *out);
+void holm_view_close(holm_view *view);
+
+/* Restores a group from frames, beside what it has. holm_restore_finish exchanges it, durably, by one write, and gives
+ * the index of its last entry; the handle is gone then, whatever it returns. holm_restore_drop leaves the group as it
+ * was. */
+int holm_restore_begin(holm_group *group, holm_restore **restore, holm_bytes *out);
+int holm_restore_frame(holm_restore *restore, const uint8_t *frame, size_t size, holm_bytes *out);
+int holm_restore_finish(holm_restore *restore, uint64_t *applied, holm_bytes *out);
+void holm_restore_drop(holm_restore *restore);
+
+enum {
+    HOLM_ROUTE_EMPTY = 0,       /* an empty line */
+    HOLM_ROUTE_KEYED = 1,       /* for the group of its slot */
+    HOLM_ROUTE_CROSS = 2,       /* its keys lie in several slots */
+    HOLM_ROUTE_EVERYWHERE = 3,  /* about all keys */
+    HOLM_ROUTE_FRONT = 4,       /* for the front: connections, transactions, the cluster */
+    HOLM_ROUTE_UNKNOWN = 5,     /* no command */
+    HOLM_ROUTE_ARITY = 6,       /* a wrong number of words */
+    HOLM_ROUTE_UNSUPPORTED = 7, /* waits for others, or orders the keys of all slots */
+    HOLM_ROUTE_PATTERNS = 8     /* names keys by patterns */
+};
+
+typedef struct {
+    size_t start, end; /* where the command lies in the input */
+    uint32_t kind;
+    uint16_t slot;
+    uint16_t writes;   /* 1: it may write */
+} holm_route;
+
+/* Finds the whole commands at the beginning of what a client has sent, at most `capacity`. `count` gets their number.
+ * `open` is 0 for a client that has not said who it is, and may send little. */
+int holm_parse(const uint8_t *input, size_t size, int open, holm_route *routes, size_t capacity, size_t *count,
+               holm_bytes *out);
+
+/* The hash slot of a key. */
+uint16_t holm_slot(const uint8_t *key, size_t size);
+
+/* Answers COMMAND, in version 2 or 3 of the protocol. */
+int holm_describe(const uint8_t *request, size_t size, int protocol, holm_bytes *out);
+
+typedef struct {
+    uint64_t records;         /* pairs of all groups, what belongs to keys included */
+    uint64_t disk_bytes;      /* of the database's files */
+    uint64_t log_bytes;       /* of its log */
+    uint64_t longest_sync_ns;
+    uint64_t durable_epoch, active_epoch;
+    uint64_t snapshots;       /* views that are open */
+} holm_node_statistics;
+
+/* `size` is that of the caller's struct: a longer one is filled as far as it is known. */
+int holm_node_stats(holm_node *node, holm_node_statistics *statistics, size_t size, holm_bytes *out);
+
+/* The index of a group's last entry, the hash over its changes, and its number of keys: replicas that have the same
+ * index have the same hash. */
+int holm_group_status(holm_group *group, uint64_t *applied, uint64_t *hash, uint64_t *keys, holm_bytes *out);
+
+/* Frees the bytes of an `out`. */
+void holm_node_free(holm_bytes bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

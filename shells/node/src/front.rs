@@ -1,0 +1,81 @@
+//! What a front asks before a group carries a command out.
+
+use crate::door::{Answer, OK, PROTOCOL, Refusal, door};
+use crate::raw::{Bytes, place, slice};
+use holm_commands::{Protocol, RequestLimits, RequestParser};
+use holm_node::{Router, describe, slot_of};
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::sync::LazyLock;
+
+static ROUTER: LazyLock<Router> = LazyLock::new(Router::default);
+
+/// The longest argument: what a log entry can hold.
+const MOST_BYTES: usize = 8 << 20;
+
+#[repr(C)]
+pub struct Route {
+    start: usize,
+    end: usize,
+    kind: u32,
+    slot: u16,
+    writes: u16,
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_parse(
+    input: *const u8,
+    size: usize,
+    open: c_int,
+    routes: *mut Route,
+    capacity: usize,
+    count: *mut usize,
+    out: *mut Bytes,
+) -> c_int {
+    let work = || -> Answer {
+        // SAFETY: by the contract of the header.
+        let (input, count) = unsafe { (slice(input, size)?, place(count)?) };
+        if routes.is_null() || capacity == 0 {
+            return Err(Refusal::invalid("there is no place for routes"));
+        }
+        let limits = RequestLimits { argument: MOST_BYTES, ..RequestLimits::default() };
+        let limits = if open == 0 { RequestLimits::UNAUTHENTICATED } else { limits };
+        let found = ROUTER.routes(input, &limits, capacity);
+        let found = found.map_err(|error| Refusal { code: PROTOCOL, words: error.0.into_owned() })?;
+        // SAFETY: by the contract of the header, there is memory for as many routes; they need not have values.
+        let places = unsafe { std::slice::from_raw_parts_mut(routes.cast::<MaybeUninit<Route>>(), capacity) };
+        count.write(found.len());
+        for (place, route) in places.iter_mut().zip(found) {
+            let (kind, writes) = (route.kind as u32, u16::from(route.writes));
+            place.write(Route { start: route.start, end: route.end, kind, slot: route.slot, writes });
+        }
+        Ok((OK, Vec::new()))
+    };
+    // SAFETY: by the contract of the header.
+    unsafe { door(out, work) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_slot(key: *const u8, size: usize) -> u16 {
+    // SAFETY: by the contract of the header.
+    unsafe { slice(key, size) }.map_or(0, slot_of)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_describe(request: *const u8, size: usize, protocol: c_int, out: *mut Bytes) -> c_int {
+    let work = || -> Answer {
+        // SAFETY: by the contract of the header.
+        let request = unsafe { slice(request, size) }?;
+        let mut parser = RequestParser::default();
+        let parsed = parser.parse(request, &RequestLimits::default());
+        if !matches!(parsed, Ok(Some(_))) {
+            return Err(Refusal::invalid("no whole request"));
+        }
+        let protocol = if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
+        let mut bytes = Vec::new();
+        describe(&parser.arguments(request)).encode(protocol, &mut bytes);
+        Ok((OK, bytes))
+    };
+    // SAFETY: by the contract of the header.
+    unsafe { door(out, work) }
+}

@@ -1,0 +1,64 @@
+//! The cluster: its node is a program of Go over the state machine's static library. Both are built here, and tested.
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What `cargo xtask cluster` does.
+#[derive(clap::Args)]
+pub(crate) struct Cluster {
+    /// Runs the quick tests too: three nodes on this machine, and clients of Go.
+    #[arg(long)]
+    test: bool,
+}
+
+/// Builds `holm-cluster` in the folder of cargo's artifacts.
+pub(crate) fn cluster(root: &Path, settings: &Cluster) -> Result<()> {
+    let program = build(root)?;
+    println!("{}", program.display());
+    if settings.test {
+        go(root, &["test", "-count=1", "./..."], Some(&program))?;
+    }
+    Ok(())
+}
+
+/// Runs the suite of histories; arguments go to its program.
+pub(crate) fn jepsen(root: &Path, arguments: &[String]) -> Result<()> {
+    let program = build(root)?;
+    let mut words = vec!["run", "./jepsen"];
+    words.extend(arguments.iter().map(String::as_str));
+    go(root, &words, Some(&program))
+}
+
+fn target(root: &Path) -> PathBuf {
+    root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+fn build(root: &Path) -> Result<PathBuf> {
+    let answers = Command::new("go").arg("version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
+    if !answers {
+        bail!(
+            "a node of the cluster is a program of Go, and there is no `go`: install Go 1.24 or later, and a C compiler"
+        );
+    }
+    crate::cargo(&["build", "--release", "--package", "holm-node-capi"], &[])?;
+    let program = target(root).join("holm-cluster");
+    let text = program.to_str().context("the path of the program is no text")?;
+    go(root, &["build", "-o", text, "."], None)?;
+    Ok(program)
+}
+
+/// Runs Go in the folder of the cluster. Tests get the path of the program.
+fn go(root: &Path, words: &[&str], program: Option<&Path>) -> Result<()> {
+    let mut command = Command::new("go");
+    command.current_dir(root.join("shells/cluster")).args(words).env("CGO_ENABLED", "1");
+    command.env("CGO_LDFLAGS", target(root).join("release/libholm_node_capi.a"));
+    if let Some(program) = program {
+        command.env("HOLM_CLUSTER", program);
+    }
+    let status = command.status().context("go did not start")?;
+    if !status.success() {
+        bail!("go {}: {status}", words.join(" "));
+    }
+    Ok(())
+}
