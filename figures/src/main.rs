@@ -9,6 +9,7 @@
 mod catalog;
 mod claim;
 mod families;
+mod judge;
 mod measured_tree;
 mod outcome;
 mod plot;

@@ -1,5 +1,6 @@
 //! The result of a figure: the content of its file.
 
+use crate::claim::Cause;
 use serde::{Deserialize, Serialize};
 
 /// The complete result of a figure.
@@ -96,6 +97,7 @@ impl Spread {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Judged {
     pub(crate) of: String,
+    /// The second series; empty if the claim is about the value of the first.
     pub(crate) against: String,
     pub(crate) x: f64,
     pub(crate) against_x: f64,
@@ -104,6 +106,12 @@ pub(crate) struct Judged {
     /// `None` if it was not measured, because of too many threads or too little memory.
     pub(crate) ours: Option<Spread>,
     pub(crate) verdict: Verdict,
+    /// Why our result is not the paper's.
+    #[serde(default)]
+    pub(crate) cause: Option<Cause>,
+    /// The sentence of the paper's abstract or conclusion that the claim is; empty if it is none.
+    #[serde(default)]
+    pub(crate) headline: String,
     pub(crate) why: String,
 }
 
@@ -114,17 +122,43 @@ pub(crate) enum Verdict {
     Weaker,
     Stronger,
     Contradicted,
+    /// The rounds lie on both sides.
+    Undecided,
+    /// The run has too few keys or threads, or nodes of another size.
+    Unscaled,
     Unmeasured,
 }
 
 impl Verdict {
+    /// All verdicts, in the order of the page.
+    pub(crate) const ALL: [Verdict; 7] = [
+        Verdict::Reproduced,
+        Verdict::Stronger,
+        Verdict::Weaker,
+        Verdict::Contradicted,
+        Verdict::Undecided,
+        Verdict::Unscaled,
+        Verdict::Unmeasured,
+    ];
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
             Verdict::Weaker => "weaker",
             Verdict::Stronger => "stronger",
             Verdict::Contradicted => "contradicted",
+            Verdict::Undecided => "undecided",
+            Verdict::Unscaled => "not measured at this scale",
             Verdict::Unmeasured => "not measured",
+        }
+    }
+
+    /// Returns the name, which is another one for hypotheses of our own.
+    pub(crate) fn name_of(self, expected: bool) -> &'static str {
+        match self {
+            Verdict::Reproduced if expected => "held",
+            Verdict::Contradicted if expected => "refuted",
+            verdict => verdict.name(),
         }
     }
 }

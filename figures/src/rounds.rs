@@ -2,7 +2,7 @@
 //! every one. Each figure's file is written as soon as its study is done.
 
 use crate::catalog::Chosen;
-use crate::claim::judge;
+use crate::judge::{Ran, judge};
 use crate::outcome::{Outcome, Point, Series, Spread};
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Figure};
@@ -109,6 +109,7 @@ fn series(figure: &Figure, measured: &[Measured]) -> Vec<Series> {
 
 fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Setting, machine: &str) -> Outcome {
     let series = series(figure, measured);
+    let ran = Ran { expected: chosen.family.expected, scale: setting.scale, threads: setting.threads };
     Outcome {
         id: figure.id.into(),
         title: figure.title.into(),
@@ -128,7 +129,7 @@ fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Se
         rounds: rounds(chosen, setting).0,
         exact: chosen.study.exact,
         seconds: 0.0,
-        claims: figure.claims.iter().map(|claim| judge(claim, chosen.family.expected, &series)).collect(),
+        claims: figure.claims.iter().map(|claim| judge(claim, ran, &series)).collect(),
         series,
     }
 }
@@ -146,7 +147,7 @@ fn told(outcome: &Outcome) -> String {
         let ours = claim
             .ours
             .map_or("-".into(), |ours| format!("{:.2} ({:.2}..{:.2})", ours.median, ours.least, ours.greatest));
-        let verdict = claim.verdict.name();
+        let verdict = claim.verdict.name_of(outcome.expected);
         text.push_str(&format!(
             "  {} / {}: {ours}, {} {}: {verdict}\n",
             claim.of,

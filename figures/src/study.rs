@@ -1,5 +1,6 @@
 //! A figure: a view of a study, and the claims of its paper.
 
+pub(crate) use crate::claim::Claim;
 use crate::setting::Setting;
 use anyhow::Result;
 
@@ -108,59 +109,6 @@ impl Axis {
             Axis::Numbers(_) => &[],
             Axis::Words(_, words) | Axis::Measures(_, words) => words,
         }
-    }
-}
-
-/// The paper's statement about two series at one point, as a ratio of the first to the second.
-pub(crate) struct Claim {
-    pub(crate) of: &'static str,
-    pub(crate) against: &'static str,
-    pub(crate) x: f64,
-    /// The point of the second series, if it differs.
-    pub(crate) against_x: Option<f64>,
-    pub(crate) paper: f64,
-    /// Whether the paper gives this number. Otherwise it says less, more or equal, and the number stands for the word.
-    pub(crate) is_number: bool,
-    /// The reason for our result, as far as it is known.
-    pub(crate) because: &'static str,
-}
-
-impl Claim {
-    pub(crate) const fn new(of: &'static str, against: &'static str, x: f64, paper: f64) -> Self {
-        Claim { of, against, x, against_x: None, paper, is_number: true, because: "" }
-    }
-
-    /// The claim "less", in words.
-    pub(crate) const fn less(of: &'static str, against: &'static str, x: f64) -> Self {
-        Claim { is_number: false, ..Self::new(of, against, x, 0.5) }
-    }
-
-    /// The claim "more", in words.
-    pub(crate) const fn more(of: &'static str, against: &'static str, x: f64) -> Self {
-        Claim { is_number: false, ..Self::new(of, against, x, 2.0) }
-    }
-
-    /// The claim "equal", in words.
-    pub(crate) const fn even(of: &'static str, against: &'static str, x: f64) -> Self {
-        Claim { is_number: false, ..Self::new(of, against, x, 1.0) }
-    }
-
-    /// Returns the paper's statement, as its number or its word.
-    pub(crate) fn said(&self) -> String {
-        match self.paper {
-            paper if self.is_number => paper.to_string(),
-            paper if paper < 1.0 => "less".into(),
-            paper if paper > 1.0 => "more".into(),
-            _ => "as much".into(),
-        }
-    }
-
-    pub(crate) const fn because(self, because: &'static str) -> Self {
-        Claim { because, ..self }
-    }
-
-    pub(crate) const fn against_at(self, x: f64) -> Self {
-        Claim { against_x: Some(x), ..self }
     }
 }
 

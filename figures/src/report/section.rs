@@ -1,6 +1,6 @@
 //! A figure on the page: its drawing, its claims, its numbers.
 
-use super::{badge, upper, verdicts};
+use super::{upper, verdicts};
 use crate::outcome::{Judged, Outcome, Spread, Verdict};
 use crate::plot::{self, COLOURS, escaped, number};
 use anyhow::Result;
@@ -9,7 +9,12 @@ use std::fmt::Write;
 pub(super) fn section(outcome: &Outcome) -> Result<String> {
     let mut text = format!("<section id=\"{0}\">\n<h3>{0} &middot; {1}", outcome.id, escaped(&outcome.title));
     for (verdict, count) in verdicts(&outcome.claims) {
-        let _ = write!(text, " <span class=\"badge {}\">{count} {}</span>", class(verdict), verdict.name());
+        let _ = write!(
+            text,
+            " <span class=\"badge {}\">{count} {}</span>",
+            class(verdict),
+            verdict.name_of(outcome.expected)
+        );
     }
     let _ = writeln!(text, "</h3>\n<figure>\n{}\n{}</figure>", plot::drawn(outcome)?, legend(outcome));
     if !outcome.claims.is_empty() {
@@ -29,6 +34,23 @@ pub(super) fn class(verdict: Verdict) -> String {
     verdict.name().replace(' ', "-")
 }
 
+/// Returns the verdict, and beside it the cause of a difference.
+pub(super) fn badges(claim: &Judged, expected: bool) -> String {
+    let verdict = claim.verdict;
+    let verdict = format!("<span class=\"badge {}\">{}</span>", class(verdict), verdict.name_of(expected));
+    let cause = claim.cause.map(|cause| format!(" <span class=\"badge cause\">{}</span>", cause.name()));
+    verdict + &cause.unwrap_or_default()
+}
+
+/// Returns the paper's ratio and ours.
+pub(super) fn paper_and_ours(claim: &Judged) -> (String, String) {
+    let ours = claim.ours.map_or("&ndash;".into(), |ours| match ours.least < ours.greatest {
+        true => format!("{:.2} <small>{:.2} to {:.2}</small>", ours.median, ours.least, ours.greatest),
+        false => format!("{:.2}", ours.median),
+    });
+    (escaped(&claim.paper), ours)
+}
+
 fn legend(outcome: &Outcome) -> String {
     let names = outcome.series.iter().enumerate().map(|(index, series)| {
         let colour = index % COLOURS;
@@ -40,24 +62,26 @@ fn legend(outcome: &Outcome) -> String {
 fn row(claim: &Judged, outcome: &Outcome) -> String {
     let (here, there) = (outcome.place(claim.x), outcome.place(claim.against_x));
     let ratio = match (claim.of == claim.against, claim.x == claim.against_x) {
+        _ if claim.against.is_empty() => format!("{}<br><small>at {here}</small>", escaped(&claim.of)),
         (_, true) => format!("{} / {}<br><small>at {}</small>", escaped(&claim.of), escaped(&claim.against), here),
         (true, false) => format!("{}<br><small>at {here} / at {there}</small>", escaped(&claim.of)),
         (false, false) => {
             format!("{} <small>at {here}</small> / {} <small>at {there}</small>", escaped(&claim.of), claim.against)
         }
     };
-    let ours = claim.ours.map_or("&ndash;".into(), |ours| match ours.least < ours.greatest {
-        true => format!("{:.2} <small>{:.2} to {:.2}</small>", ours.median, ours.least, ours.greatest),
-        false => format!("{:.2}", ours.median),
-    });
+    let (paper, ours) = paper_and_ours(claim);
     format!(
         "<tr><td title=\"{}\">{ratio}</td><td data-label=\"{}\">{}</td><td data-label=\"ours\">{ours}</td>\
          <td class=\"track\">{}</td><td>{}</td><td class=\"why\">{}</td></tr>\n",
         escaped(&outcome.axis),
         outcome.claimant(),
-        escaped(&claim.paper),
-        claim.ours.map(|ours| track(&claim.paper, ours, claim.verdict)).unwrap_or_default(),
-        badge(claim.verdict),
+        paper,
+        claim
+            .ours
+            .filter(|_| !claim.against.is_empty())
+            .map(|ours| track(&claim.paper, ours, claim.verdict))
+            .unwrap_or_default(),
+        badges(claim, outcome.expected),
         escaped(&claim.why),
     )
 }
@@ -69,10 +93,13 @@ fn track(paper: &str, ours: Spread, verdict: Verdict) -> String {
     let field = |from: f64, to: f64| {
         format!("<rect class=\"said\" x=\"{from:.0}\" y=\"3\" width=\"{:.0}\" height=\"12\"/>", to - from)
     };
+    let bound = |paper: &str| paper.rsplit(' ').next().and_then(|bound| bound.parse().ok()).unwrap_or(1.0);
     let said = match paper.parse::<f64>() {
         Ok(ratio) => field(at(ratio) - 2.0, at(ratio) + 2.0),
-        Err(_) if paper == "less" => field(4.0, 60.0),
-        Err(_) if paper == "more" => field(60.0, 116.0),
+        Err(_) if paper == "less" || paper == "no more" => field(4.0, 60.0),
+        Err(_) if paper == "more" || paper == "no less" => field(60.0, 116.0),
+        Err(_) if paper.starts_with("at most ") => field(4.0, at(bound(paper))),
+        Err(_) if paper.starts_with("at least ") => field(at(bound(paper)), 116.0),
         Err(_) => field(at(0.85), at(1.15)),
     };
     format!(

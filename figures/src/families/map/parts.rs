@@ -86,3 +86,5 @@ pub(super) type Over<L> = Three<L, At<Examining, 512>, At<Examining, 512>>;
 pub(super) type Under<R> = Three<At<Unsorted, 512>, At<Examining, 512>, R>;
 /// The last step of the paper's sequence, without pages and prefetches.
 pub(super) type Root = At<HybridInterpolation, 32768>;
+/// The same root, interpolated without a guard: the paper's.
+pub(super) type Alone = At<HybridInterpolation<false>, 32768>;

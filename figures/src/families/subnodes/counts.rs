@@ -1,6 +1,7 @@
 //! Counts: lines written and read, and bytes of leaves.
 
 use super::THREE;
+use crate::claim::Cause;
 use crate::measured_tree::{counted, create};
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
 use crate::traces::all;
@@ -39,8 +40,16 @@ pub(super) const LINES: Study = Study {
         unit: "lines flushed an operation",
         axis: Axis::Words("operation", OPERATIONS),
         claims: &[
-            Claim::new("SS", "SS", 1.0, 0.5).against_at(0.0).because("The paper says about two lines and about one."),
-            Claim::even("SS", "SS", 2.0).against_at(1.0).because("The paper says that a removal takes slightly less."),
+            Claim::value("SS", 0.0, 2.0).because("The paper says about two lines."),
+            Claim::value("SS", 1.0, 1.0).because("The paper says about one line."),
+            Claim::at_most("SS", "SS", 2.0, 1.0)
+                .against_at(1.0)
+                .because("The paper says that a removal takes slightly less than an update."),
+            Claim::less("SS", "FF", 0.0).because("The paper says the fewest writes of all."),
+            Claim::less("SS", "LB", 0.0).cause(Cause::Questionable).because(
+                "The paper says the fewest writes of all. Both are counted the same way here; the paper's \
+                          counters see blocks of 256 bytes, in which SSTree writes more, too (SYN-D1).",
+            ),
         ],
         note: "Searches write nothing; SS-F10 shows them.",
     }],
@@ -77,8 +86,15 @@ pub(super) const READS: Study = Study {
         measure: 0,
         unit: "lines read an operation",
         axis: Axis::Words("operation", OPERATIONS),
-        claims: &[],
-        note: "The paper says of SSTree: about two. Inner nodes are in memory in all trees, and are not counted.",
+        claims: &[
+            Claim::value("SS", 0.0, 2.0)
+                .cause(Cause::Unequal)
+                .because("The paper says about two. An insert that finds no fingerprint reads one line alone."),
+            Claim::value("SS", 1.0, 2.0).because("The paper says about two."),
+            Claim::value("SS", 2.0, 2.0).because("The paper says about two."),
+            Claim::value("SS", 3.0, 2.0).because("The paper says about two."),
+        ],
+        note: "Inner nodes are in memory in all trees, and are not counted.",
     }],
 };
 
@@ -95,6 +111,7 @@ pub(super) const MEMORY: Study = Study {
                 let bytes = || garden.leaf_bytes() as f64 / pairs as f64;
                 garden.put(&keys, 1)?;
                 let loaded = bytes();
+                let volatile = garden.volatile_bytes() as f64 / pairs as f64;
                 // Removed keys stay removed, as in the paper, where no operation updates an absent key.
                 let (gone, kept) = keys.split_at(2 * keys.len() / 5);
                 let updates: Vec<u64> = kept.iter().cycle().take(4 * gone.len()).copied().collect();
@@ -103,21 +120,44 @@ pub(super) const MEMORY: Study = Study {
                     garden.put(updates, 1)?;
                     garden.remove(gone, 1)?;
                 }
-                Ok(vec![loaded, bytes()])
+                Ok(vec![loaded, bytes(), volatile])
             })
         });
         cells.into()
     },
-    figures: &[Figure {
-        id: "SS-F11",
-        title: "Bytes of leaves after a load and after a mix",
-        measure: 0,
-        unit: "bytes for a pair loaded",
-        axis: Axis::Measures("after", &["the load", "the mix"]),
-        claims: &[
-            Claim::new("SS", "LB", 0.0, 0.837).because("Subnodes are smaller than leaves, and fuller."),
-            Claim::new("SS", "LB", 1.0, 0.765).because("Empty subnodes are freed."),
-        ],
-        note: "Only leaves are counted, without volatile memory.",
-    }],
+    figures: &[
+        Figure {
+            id: "SS-F11b",
+            title: "Bytes of memory beside the leaves after a load",
+            measure: 2,
+            unit: "bytes for a pair loaded",
+            axis: Axis::Measures("after", &["the load"]),
+            claims: &[Claim::new("SS", "LB", 0.0, 1.37)
+                .cause(Cause::Unequal)
+                .because("The paper has 356 MB and 259 MB for a hundred million pairs, inner nodes included.")],
+            note: "Inner nodes, latches and what a leaf keeps in memory.",
+        },
+        Figure {
+            id: "SS-F11",
+            title: "Bytes of leaves after a load and after a mix",
+            measure: 0,
+            unit: "bytes for a pair loaded",
+            axis: Axis::Measures("after", &["the load", "the mix"]),
+            claims: &[
+                Claim::new("SS", "LB", 0.0, 0.837)
+                    .cause(Cause::Unequal)
+                    .headline("SSTree takes 16 percent less persistent memory than LB+-Tree after a load")
+                    .because("Subnodes are smaller than leaves, and fuller; our splits keep half of a leaf in place."),
+                Claim::new("SS", "LB", 1.0, 0.765).because("Empty subnodes are freed."),
+                Claim::new("SS", "SS", 1.0, 0.914).against_at(0.0).cause(Cause::Unequal).because(
+                    "Empty subnodes are freed. Bytes are for a pair that was loaded, and 40 percent of the pairs \
+                          are removed here.",
+                ),
+                Claim::new("LB", "LB", 1.0, 1.0).against_at(0.0).because("The paper has 2.51 GB both times."),
+                Claim::value("SS", 0.0, 21.0).because("The paper has 2.1 GB for a hundred million pairs."),
+                Claim::value("LB", 0.0, 25.1).because("The paper has 2.51 GB for a hundred million pairs."),
+            ],
+            note: "Only leaves are counted, without volatile memory.",
+        },
+    ],
 };

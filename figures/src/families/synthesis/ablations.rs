@@ -2,6 +2,7 @@
 
 use super::super::epochs::mops;
 use super::LATENCY;
+use crate::claim::Cause;
 use crate::measured_tree::{TreeSetup, counted, create, setup};
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
@@ -95,7 +96,9 @@ pub(super) const ORDERS: Study = Study {
         "SYN-A4",
         "Pairs of a fresh block in key order, or in order of arrival",
         Axis::Measures("operations", &["inserts", "scans of 100"]),
-        &[Claim::more("in order", "as they come", 1.0).because("Expected: sorted keys need no sorting.")],
+        &[Claim::more("in order", "as they come", 1.0)
+            .cause(Cause::Idea)
+            .because("Expected: sorted keys need no sorting.")],
         "One block.",
     )],
 };
@@ -185,6 +188,7 @@ pub(super) const ROOTS: Study = study(
         "The search of a root of 16 KiB",
         OPERATIONS,
         &[Claim::more("interpolation", "halving", 1.0)
+            .cause(Cause::Idea)
             .because("Expected: interpolation guesses well on uniform keys.")],
         "One block.",
     )],
@@ -234,6 +238,7 @@ pub(super) const EPOCHS: Study = Study {
         Axis::Numbers("ms of an epoch"),
         &[Claim::more("one block", "one block", 100.0)
             .against_at(1.0)
+            .cause(Cause::Idea)
             .because("Expected: a longer epoch's lines serve more puts.")],
         "A crash may lose two epochs.",
     )],

@@ -1,0 +1,166 @@
+//! What a reader sees first: a sentence about each paper, how many of its claims have which verdict, and the headline
+//! claims of all papers in one table. All of it is derived from the verdicts.
+
+use super::section::{badges, paper_and_ours};
+use super::{anchor, families, verdicts};
+use crate::claim::Cause;
+use crate::outcome::{Judged, Outcome, Verdict};
+use crate::plot::escaped;
+use std::fmt::Write;
+
+/// Returns the first part of the page.
+pub(super) fn answers(outcomes: &[Outcome]) -> String {
+    let of = |name: &str| outcomes.iter().filter(|outcome| outcome.family == name).collect::<Vec<_>>();
+    let (papers, own): (Vec<_>, Vec<_>) = families(outcomes)
+        .into_iter()
+        .map(|name| (name, of(name)))
+        .partition(|(_, of)| of.iter().all(|it| !it.expected));
+    let mut text = String::from("<h2 id=\"answers\">Answers</h2>\n<ul>\n");
+    for (name, outcomes) in papers.iter().chain(&own) {
+        let _ = writeln!(text, "<li>{}</li>", sentence(name, outcomes));
+    }
+    text.push_str("</ul>\n");
+    text.push_str(&table("paper", "Claims of the papers", &papers));
+    if !own.is_empty() {
+        text.push_str(&table("", "Hypotheses of our own, which no paper states", &own));
+    }
+    text.push_str(&causes(outcomes));
+    text.push_str(&headlines(outcomes));
+    text
+}
+
+fn claims<'a>(outcomes: &'a [&Outcome]) -> impl Iterator<Item = &'a Judged> {
+    outcomes.iter().flat_map(|outcome| &outcome.claims)
+}
+
+/// Says in one sentence how many claims of a paper hold, and why the others do not.
+fn sentence(name: &str, outcomes: &[&Outcome]) -> String {
+    let count = |wanted: &[Verdict]| claims(outcomes).filter(|claim| wanted.contains(&claim.verdict)).count();
+    let all = claims(outcomes).count();
+    let holds = count(&[Verdict::Reproduced, Verdict::Stronger]);
+    let (weaker, against) = (count(&[Verdict::Weaker]), count(&[Verdict::Contradicted]));
+    let open = count(&[Verdict::Undecided, Verdict::Unscaled, Verdict::Unmeasured]);
+    let expected = outcomes.iter().any(|outcome| outcome.expected);
+    let what = if expected { "hypotheses" } else { "claims" };
+    let mut text = format!("<a href=\"#{}\">{}</a>: of {all} {what}, {holds} hold", anchor(name), escaped(name));
+    for (count, word) in [(weaker, "weaker here"), (against, if expected { "refuted" } else { "contradicted" })] {
+        if count > 0 {
+            let _ = write!(text, ", {count} {} {word}", if count == 1 { "is" } else { "are" });
+        }
+    }
+    let differing = |cause: Option<Cause>| {
+        let differs = |claim: &&Judged| matches!(claim.verdict, Verdict::Weaker | Verdict::Contradicted);
+        claims(outcomes).filter(differs).filter(|claim| claim.cause == cause).count()
+    };
+    let known = Cause::ALL.into_iter().map(|cause| (cause.name(), differing(Some(cause))));
+    let causes: Vec<_> = known
+        .chain([("unexplained", differing(None))])
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    if !causes.is_empty() {
+        let _ = write!(text, " (by cause: {})", causes.join(", "));
+    }
+    if open > 0 {
+        let _ = write!(text, ", {open} {} open", if open == 1 { "is" } else { "are" });
+    }
+    text + "."
+}
+
+fn table(first: &str, title: &str, rows: &[(&str, Vec<&Outcome>)]) -> String {
+    let mut text = format!("<h3>{title}</h3>\n<div class=\"wide\"><table class=\"matrix\">\n<tr><th>{first}</th>");
+    let used: Vec<_> = Verdict::ALL
+        .into_iter()
+        .filter(|verdict| rows.iter().any(|(_, of)| claims(of).any(|claim| claim.verdict == *verdict)))
+        .collect();
+    let own = rows.iter().any(|(_, of)| of.iter().any(|outcome| outcome.expected));
+    used.iter().for_each(|verdict| text.push_str(&format!("<th>{}</th>", verdict.name_of(own))));
+    text.push_str("<th>all</th></tr>\n");
+    for (name, of) in rows {
+        let _ = write!(text, "<tr><td><a href=\"#{}\">{}</a></td>", anchor(name), escaped(name));
+        for verdict in &used {
+            let count = claims(of).filter(|claim| claim.verdict == *verdict).count();
+            let _ = write!(text, "<td>{}</td>", if count == 0 { String::new() } else { count.to_string() });
+        }
+        let _ = writeln!(text, "<td>{}</td></tr>", claims(of).count());
+    }
+    if rows.len() > 1 {
+        text.push_str("<tr><td>all</td>");
+        let all = || rows.iter().flat_map(|(_, of)| claims(of));
+        for verdict in &used {
+            let _ = write!(text, "<td>{}</td>", all().filter(|claim| claim.verdict == *verdict).count());
+        }
+        let _ = writeln!(text, "<td>{}</td></tr>", all().count());
+    }
+    text + "</table></div>\n"
+}
+
+/// Explains the causes, with the number of claims of each.
+fn causes(outcomes: &[Outcome]) -> String {
+    let all: Vec<_> = outcomes.iter().filter(|outcome| !outcome.expected).flat_map(|it| &it.claims).collect();
+    let count = |cause| {
+        let differs = |claim: &&&Judged| !matches!(claim.verdict, Verdict::Reproduced | Verdict::Unmeasured);
+        all.iter().filter(differs).filter(|claim| claim.cause == cause).count()
+    };
+    let meant = [
+        (Cause::Environment, "the machine, its threads, or the emulated medium"),
+        (Cause::Scale, "fewer keys, operations or threads than the claim is about, or another workload"),
+        (Cause::Unequal, "what is compared here is not what the paper compares"),
+        (Cause::Questionable, "the paper's number or reason does not follow from its own protocol"),
+        (Cause::Noise, "the rounds lie on both sides"),
+    ];
+    let rows = meant.iter().map(|(cause, meaning)| {
+        format!("<tr><td>{}</td><td>{}</td><td>{meaning}</td></tr>\n", cause.name(), count(Some(*cause)))
+    });
+    let rows: String = rows.collect();
+    let none = match count(None) {
+        0 => String::new(),
+        none => format!("<tr><td>unexplained</td><td>{none}</td><td>no cause is known</td></tr>\n"),
+    };
+    format!(
+        "<details><summary>Causes of what is not reproduced</summary><table>\n<tr><th>cause</th><th>claims</th>\
+         <th>meaning</th></tr>\n{rows}{none}</table></details>\n"
+    )
+}
+
+/// Returns the claims of abstracts and conclusions.
+fn headlines(outcomes: &[Outcome]) -> String {
+    let mut text = String::from(
+        "<h3 id=\"headlines\">Headline claims</h3>\n<table class=\"claims\">\n<thead><tr><th>claim</th><th>paper</th>\
+         <th>ours</th><th>verdict</th><th>figure</th></tr></thead>\n",
+    );
+    let mut none = true;
+    for (outcome, claim) in outcomes.iter().flat_map(|outcome| outcome.claims.iter().map(move |claim| (outcome, claim)))
+    {
+        if claim.headline.is_empty() {
+            continue;
+        }
+        none = false;
+        let (paper, ours) = paper_and_ours(claim);
+        let _ = writeln!(
+            text,
+            "<tr><td>{}</td><td data-label=\"paper\">{paper}</td><td data-label=\"ours\">{ours}</td><td>{}</td>\
+             <td><a href=\"#{2}\">{2}</a></td></tr>",
+            escaped(&claim.headline),
+            badges(claim, outcome.expected),
+            outcome.id,
+        );
+    }
+    if none { String::new() } else { text + "</table>\n" }
+}
+
+/// Returns which figures have claims of which verdict.
+pub(super) fn figures_by_verdict(outcomes: &[Outcome]) -> String {
+    let claims: Vec<_> = outcomes.iter().flat_map(|outcome| &outcome.claims).cloned().collect();
+    let mut text = String::from(
+        "<details><summary>Figures by verdict</summary><table class=\"summary\">\n<tr><th>verdict</th><th>claims</th>\
+         <th>of</th></tr>\n",
+    );
+    for (verdict, count) in verdicts(&claims) {
+        let of = |outcome: &&Outcome| outcome.claims.iter().any(|claim| claim.verdict == verdict);
+        let links: Vec<_> =
+            outcomes.iter().filter(of).map(|outcome| format!("<a href=\"#{0}\">{0}</a>", outcome.id)).collect();
+        let _ = writeln!(text, "<tr><td>{}</td><td>{count}</td><td>{}</td></tr>", verdict.name(), links.join(" "));
+    }
+    text + "</table></details>\n"
+}
