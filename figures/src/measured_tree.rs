@@ -9,7 +9,7 @@ use crate::traces::part;
 use anyhow::{Context, Result, ensure};
 pub(crate) use holm_lab::measured::TreeSetup;
 use holm_lab::measured::{self, Request};
-use holm_medium::Counts;
+use holm_medium::{Counts, Latency};
 use std::hint::black_box;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -25,7 +25,13 @@ const MASK: u64 = !0;
 
 /// Returns the options of most figures: epochs of 10 ms, and no counting.
 pub(crate) fn setup(pairs: u64, flush_ns: u32) -> TreeSetup {
-    TreeSetup { pairs, flush_ns, epoch: Duration::from_millis(10), flush: true, count: false }
+    TreeSetup {
+        pairs,
+        latency: Latency::per_line(flush_ns),
+        epoch: Duration::from_millis(10),
+        flush: true,
+        count: false,
+    }
 }
 
 /// Returns the options of a tree whose calls to the medium are counted.

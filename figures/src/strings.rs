@@ -5,12 +5,12 @@ use anyhow::{Result, anyhow};
 use holm::Durability;
 use holm_bench::{Engine, Plan, Store, Workload, run};
 use holm_lab::store::over_mapped;
-use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Storage};
+use holm_medium::{FIRST_EPOCH, Latency, Mapped, MappedOptions, Storage};
 use std::sync::Arc;
 
 /// Returns 99th percentiles, in nanoseconds: inserts of the load, then reads and updates of YCSB's A.
 pub(crate) fn percentiles(design: &str, flush_ns: u32, threads: usize, records: u64, seconds: f64) -> Result<Vec<f64>> {
-    let options = MappedOptions { flush_ns, ..MappedOptions::default() };
+    let options = MappedOptions { latency: Latency::per_line(flush_ns), ..MappedOptions::default() };
     let writer = Arc::new(Storage::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
     // Designs that are durable on return wait for no epoch, and no epoch ends.
     let database = over_mapped(writer, design, Durability::OnSync)?;

@@ -7,7 +7,7 @@
 mod tree;
 
 use holm_designs::{designs, for_each_design, for_each_variant, variants};
-use holm_medium::{Counts, Result, Word};
+use holm_medium::{Counts, Latency, Result, Word};
 use holm_tree::leaf::Capabilities;
 use holm_tree::{Design, Rebuilt};
 use std::time::Duration;
@@ -18,8 +18,8 @@ use tree::Tree;
 pub struct TreeSetup {
     /// Pairs that the tree will hold.
     pub pairs: u64,
-    /// Nanoseconds added to each flushed line.
-    pub flush_ns: u32,
+    /// The emulated latency of write-backs.
+    pub latency: Latency,
     /// The interval between ends of epochs, if the design is durable per epoch.
     pub epoch: Duration,
     /// Whether lines are flushed at all.

@@ -6,6 +6,7 @@
 //! space. This crate knows nothing of trees.
 #![deny(unsafe_code)]
 
+mod block_buffer;
 mod counters;
 mod epoch;
 mod epoch_observer;
@@ -16,6 +17,7 @@ mod flush;
 #[allow(unsafe_code, reason = "a room for it: offsets become references here")]
 mod image;
 mod journaled;
+mod latency;
 mod leaf_index;
 mod loc;
 pub mod log;
@@ -57,6 +59,7 @@ pub use journaled::{
     MakeIndex, NEW_INDEX_FILE, Opened, OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, doubts, open,
     open_read_only,
 };
+pub use latency::Latency;
 pub use leaf_index::{EarlierIndex, IndexedLeaf, IndexedTree, LeafIndex, MakeEarlierIndex, RecordSpace, sum_words};
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};

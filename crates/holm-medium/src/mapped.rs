@@ -7,6 +7,7 @@ use crate::counters::{Counters, Counts};
 use crate::error::{MediumError, Result};
 use crate::flush::{Flush, spin};
 use crate::image::Image;
+use crate::latency::Latency;
 use crate::loc::{Area, LINE};
 use crate::medium::Medium;
 use crate::region::{Backing, Region};
@@ -21,10 +22,9 @@ use std::sync::Arc;
 pub struct MappedOptions {
     /// The flush instruction; detected by default. [`Flush::Nothing`] where the caches are declared persistent.
     pub flush: Flush,
-    /// Emulated latency: nanoseconds spun at each flushed line, *added* to the cost of the real flush. State it beside
-    /// every figure measured with it.
-    pub flush_ns: u32,
-    /// Whether writes, flushes and fences are counted.
+    /// Emulated latency, *added* to the cost of the real flush. State it beside every figure measured with it.
+    pub latency: Latency,
+    /// Whether writes, flushes and fences are counted, and the blocks that a medium would write for them.
     pub count: bool,
     /// The most bytes that the leaf area and the record area may ever have: address space, not memory.
     pub reserve: [usize; 2],
@@ -32,7 +32,12 @@ pub struct MappedOptions {
 
 impl Default for MappedOptions {
     fn default() -> Self {
-        MappedOptions { flush: Flush::detect(), flush_ns: 0, count: false, reserve: [64 << 30, 512 << 30] }
+        MappedOptions {
+            flush: Flush::detect(),
+            latency: Latency::Nothing,
+            count: false,
+            reserve: [64 << 30, 512 << 30],
+        }
     }
 }
 
@@ -142,15 +147,17 @@ impl Medium for Mapped {
     #[inline]
     fn flush(&self, line: u64) {
         if self.options.count {
-            self.counters.flushed();
+            self.counters.flushed(line);
         }
         if self.options.flush != Flush::Nothing
             && let Some([word, ..]) = self.image.words(line * LINE, 1)
         {
             self.options.flush.line(word);
         }
-        if self.options.flush_ns > 0 {
-            spin(self.options.flush_ns);
+        match self.options.latency {
+            Latency::Nothing => {}
+            Latency::Line(ns) => spin(ns),
+            Latency::Fence { .. } => self.counters.pend(),
         }
     }
 
@@ -160,6 +167,13 @@ impl Medium for Mapped {
             self.counters.fenced();
         }
         self.options.flush.fence();
+        if let Latency::Fence { fence_ns, line_ns } = self.options.latency {
+            let lines = self.counters.take_pending();
+            if lines > 0 {
+                let all = u64::from(fence_ns) + lines * u64::from(line_ns);
+                spin(u32::try_from(all).unwrap_or(u32::MAX));
+            }
+        }
     }
 
     fn grow(&self, area: Area, len: u64) -> Result<()> {

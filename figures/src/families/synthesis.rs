@@ -3,6 +3,7 @@
 
 use super::epochs::{mixed, mops, written};
 mod ablations;
+mod metrics;
 
 use crate::claim::Cause;
 use crate::measured_tree::{PERCENTILES, counted, create, setup, unflushed};
@@ -10,6 +11,7 @@ use crate::study::{Axis, Cell, Claim, Family, Figure, Needs, Study};
 use crate::traces::{all, ascending, uniform, zipf};
 use ablations::{ASIDE, ASIDE_READS, BLOCKS, CODECS, DURABILITIES, EPOCHS, ORDERS, PRINTS, ROOTS};
 use anyhow::Result;
+use metrics::METRICS;
 
 pub(crate) const FAMILY: Family = Family {
     name: "Synthesis",
@@ -17,6 +19,7 @@ pub(crate) const FAMILY: Family = Family {
     without: "",
     expected: true,
     studies: &[
+        METRICS,
         READS,
         FLUSHES,
         TRACES,
@@ -131,7 +134,8 @@ const TRACES: Study = Study {
             Cell::new(name, 0.0, 2 * near + far + 3 * operations, move || {
                 let t1 = mixed(design, setup(near, LATENCY), &zipf(operations, near, 3), 1)?;
                 let t2 = mixed(design, setup(far, LATENCY), &uniform(operations, far, 3), 1)?;
-                Ok(vec![t1, t2, written(design, near, &zipf(operations, near, 3), 50)?])
+                let [traffic, ..] = written(design, near, &zipf(operations, near, 3), 50)?[..] else { unreachable!() };
+                Ok(vec![t1, t2, traffic])
             })
         });
         cells.into()

@@ -16,7 +16,10 @@ pub(super) fn section(outcome: &Outcome) -> Result<String> {
             verdict.name_of(outcome.expected)
         );
     }
-    let _ = writeln!(text, "</h3>\n<figure>\n{}\n{}</figure>", plot::drawn(outcome)?, legend(outcome));
+    text.push_str("</h3>\n");
+    if is_drawn(outcome) {
+        let _ = writeln!(text, "<figure>\n{}\n{}</figure>", plot::drawn(outcome)?, legend(outcome));
+    }
     if !outcome.claims.is_empty() {
         let claimant = outcome.claimant();
         let _ = write!(text, "<table class=\"claims\">\n<thead><tr><th>ratio</th><th>{claimant}</th><th>ours</th>");
@@ -28,6 +31,11 @@ pub(super) fn section(outcome: &Outcome) -> Result<String> {
     let _ = write!(text, "<p class=\"small\">{}{rounds}.", escaped(&upper(&outcome.conditions)));
     let _ = writeln!(text, " {}</p>\n{}</section>", escaped(&outcome.note), numbers(outcome));
     Ok(text)
+}
+
+/// More series than colours are a table, not a drawing.
+fn is_drawn(outcome: &Outcome) -> bool {
+    outcome.series.len() <= COLOURS
 }
 
 pub(super) fn class(verdict: Verdict) -> String {
@@ -115,7 +123,10 @@ fn track(paper: &str, ours: Spread, verdict: Verdict) -> String {
 /// Returns a table of all medians, for readers that need exact numbers.
 fn numbers(outcome: &Outcome) -> String {
     let places = outcome.places();
-    let mut text = String::from("<details><summary>Numbers</summary><div class=\"wide\"><table>\n<tr><th></th>");
+    let open = if is_drawn(outcome) { "" } else { " open" };
+    let unit = escaped(&outcome.unit);
+    let mut text =
+        format!("<details{open}><summary>Numbers: {unit}</summary><div class=\"wide\"><table>\n<tr><th></th>");
     places.iter().for_each(|place| text.push_str(&format!("<th>{}</th>", escaped(&outcome.place(*place)))));
     text.push_str("</tr>\n");
     for series in &outcome.series {

@@ -6,7 +6,7 @@
 use crate::settings::{Kind, Settings};
 use anyhow::{Context, Result, bail};
 use holm_medium::vfs::{How, RealFs, Vfs};
-use holm_medium::{Backing, Counts, EpochTimer, FIRST_EPOCH, Mapped, MappedOptions, Pace, Storage, Writer};
+use holm_medium::{Backing, Counts, EpochTimer, FIRST_EPOCH, Latency, Mapped, MappedOptions, Pace, Storage, Writer};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,11 @@ pub(crate) struct MappedStorage {
 
 impl MappedStorage {
     pub(crate) fn open(path: &Path, settings: &Settings) -> Result<Self> {
-        let options = MappedOptions { flush_ns: settings.flush_ns, count: settings.stats, ..MappedOptions::default() };
+        let options = MappedOptions {
+            latency: Latency::per_line(settings.flush_ns),
+            count: settings.stats,
+            ..MappedOptions::default()
+        };
         let backing = match settings.kind {
             Kind::Memory => None,
             Kind::Tmpfs => {

@@ -29,7 +29,7 @@ pub(super) struct Tree<D: Design> {
 
 fn memory(setup: TreeSetup) -> Result<Arc<Writer<Mapped>>> {
     let flush = if setup.flush { Flush::detect() } else { Flush::Nothing };
-    let options = MappedOptions { flush, flush_ns: setup.flush_ns, count: setup.count, ..MappedOptions::default() };
+    let options = MappedOptions { flush, latency: setup.latency, count: setup.count, ..MappedOptions::default() };
     let writer = Arc::new(Storage::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
     // Persistent memory exists before a tree does. The kernel's search for plain memory is not a cost of the tree.
     let (medium, bytes) = (&writer.storage().medium, setup.pairs * LEAF_BYTES);

@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use holm_lab::measured::{self, Measurable, MeasuredTree, TreeSetup, word};
-use holm_medium::Counts;
+use holm_medium::{Counts, Latency};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
@@ -83,7 +83,13 @@ struct Trial {
 
 impl Trial {
     fn new(design: &Measurable, pairs: u64, ascending: bool, (flush_ns, count): (u32, bool)) -> Result<Self> {
-        let tree = design.create(TreeSetup { pairs, flush_ns, epoch: EPOCH, flush: !count, count })?;
+        let tree = design.create(TreeSetup {
+            pairs,
+            latency: Latency::per_line(flush_ns),
+            epoch: EPOCH,
+            flush: !count,
+            count,
+        })?;
         Ok(Trial { tree, pairs, key: if ascending { |number| number } else { word } })
     }
 

@@ -27,32 +27,42 @@ pub(super) const LINES: Study = Study {
                     } else {
                         garden.remove(&keys, 1)?
                     };
-                    Ok(vec![(garden.counts() - before).flushes as f64 / pairs as f64])
+                    let spent = garden.counts() - before;
+                    Ok([spent.flushes, spent.blocks].map(|count| count as f64 / pairs as f64).into())
                 })
             })
         });
         cells.collect()
     },
-    figures: &[Figure {
-        id: "SS-F9",
-        title: "Lines written per operation",
-        measure: 0,
-        unit: "lines flushed an operation",
-        axis: Axis::Words("operation", OPERATIONS),
-        claims: &[
-            Claim::value("SS", 0.0, 2.0).because("The paper says about two lines."),
-            Claim::value("SS", 1.0, 1.0).because("The paper says about one line."),
-            Claim::at_most("SS", "SS", 2.0, 1.0)
-                .against_at(1.0)
-                .because("The paper says that a removal takes slightly less than an update."),
-            Claim::less("SS", "FF", 0.0).because("The paper says the fewest writes of all."),
-            Claim::less("SS", "LB", 0.0).cause(Cause::Questionable).because(
-                "The paper says the fewest writes of all. Both are counted the same way here; the paper's \
-                          counters see blocks of 256 bytes, in which SSTree writes more, too (SYN-D1).",
-            ),
-        ],
-        note: "Searches write nothing; SS-F10 shows them.",
-    }],
+    figures: &[
+        Figure {
+            id: "SS-F9",
+            title: "Lines written per operation",
+            measure: 0,
+            unit: "lines flushed an operation",
+            axis: Axis::Words("operation", OPERATIONS),
+            claims: &[
+                Claim::value("SS", 0.0, 2.0).because("The paper says about two lines."),
+                Claim::value("SS", 1.0, 1.0).because("The paper says about one line."),
+                Claim::at_most("SS", "SS", 2.0, 1.0)
+                    .against_at(1.0)
+                    .because("The paper says that a removal takes slightly less than an update."),
+            ],
+            note: "Searches write nothing; SS-F10 shows them.",
+        },
+        Figure {
+            id: "SS-F9b",
+            title: "Blocks of 256 bytes written per operation",
+            measure: 1,
+            unit: "blocks written an operation",
+            axis: Axis::Words("operation", OPERATIONS),
+            claims: &[Claim::less("SS", "LB", 0.0).cause(Cause::Questionable).because(
+                "The paper says that fewer splits amplify writes less. A leaf of LB+-Tree is one block, a leaf of \
+                      SSTree is two.",
+            )],
+            note: "Behind a buffer of sixteen blocks that combines lines, as persistent memory has it.",
+        },
+    ],
 };
 
 pub(super) const READS: Study = Study {

@@ -1,0 +1,125 @@
+//! Designs by metrics: what each leaf writes for each operation, in every unit in which a medium can be paid.
+
+use crate::claim::Cause;
+use crate::measured_tree::{MeasuredTree, counted, create};
+use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::traces::{all, ascending, uniform};
+use anyhow::Result;
+
+/// The designs with their names in the papers; ours last.
+const DESIGNS: [(&str, &str); 13] = [
+    ("FF", "fast_fair"),
+    ("CIRC", "circ"),
+    ("wB+", "wb_tree"),
+    ("NV", "nv_tree"),
+    ("FP", "fp_tree"),
+    ("ISLE", "isle"),
+    ("LB", "lb_tree"),
+    ("SS", "ss_tree"),
+    ("SS, N = 3", "ss_tree_three"),
+    ("BD", "buffered"),
+    ("HOLM", "holm"),
+    ("HOLM, strict", "holm_strict"),
+    ("BORDERS", "borders"),
+];
+
+const OPERATIONS: &[&str] = &["load", "load in order", "update", "removal"];
+
+/// Returns blocks, lines and fences an operation, and how many of a hundred blocks are partial.
+fn spent(tree: &MeasuredTree, keys: &[u64], work: impl Fn(&[u64]) -> Result<f64>) -> Result<Vec<f64>> {
+    let before = tree.counts();
+    // An epoch has a tenth of the keys.
+    for keys in keys.chunks(keys.len().div_ceil(10)) {
+        work(keys)?;
+        tree.end_epoch()?;
+    }
+    let spent = tree.counts() - before;
+    let each = [spent.blocks, spent.flushes, spent.fences].map(|count| count as f64 / keys.len() as f64);
+    Ok([&each[..], &[100.0 * spent.partial_blocks as f64 / spent.blocks.max(1) as f64]].concat())
+}
+
+pub(super) const METRICS: Study = Study {
+    conditions: "exact counts, keys and values of 8 bytes, splits included, a million keys at scale 1; an epoch ends \
+                 after a tenth of the operations; blocks of 256 bytes behind a buffer of sixteen that combines lines",
+    exact: true,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cells = DESIGNS.into_iter().flat_map(|(name, design)| {
+            [0, 1, 2, 3].map(|operation| {
+                Cell::new(name, f64::from(operation), 2 * pairs, move || {
+                    let tree = create(design, counted(pairs))?;
+                    if operation >= 2 {
+                        spent(&tree, &all(pairs), |keys| tree.put(keys, 1))?;
+                    }
+                    match operation {
+                        0 => spent(&tree, &all(pairs), |keys| tree.put(keys, 1)),
+                        1 => spent(&tree, &ascending(pairs), |keys| tree.put(keys, 1)),
+                        2 => spent(&tree, &uniform(pairs, pairs, 3), |keys| tree.put(keys, 1)),
+                        _ => spent(&tree, &all(pairs), |keys| tree.remove(keys, 1)),
+                    }
+                })
+            })
+        });
+        cells.collect()
+    },
+    figures: &[
+        metric(
+            "SYN-D1",
+            "Designs by metrics: blocks of 256 bytes",
+            (0, "blocks written an operation"),
+            &[
+                Claim::less("HOLM", "BD", 0.0).cause(Cause::Idea).because("Expected: no full leaf is copied whole."),
+                Claim::less("BORDERS", "LB", 0.0)
+                    .cause(Cause::Idea)
+                    .because("Expected: a split of five lines in two blocks, half as often."),
+            ],
+        ),
+        metric(
+            "SYN-D2",
+            "Designs by metrics: lines",
+            (1, "lines flushed an operation"),
+            &[Claim::less("BORDERS", "LB", 0.0).cause(Cause::Idea).because("Expected: one line but for splits.")],
+        ),
+        metric("SYN-D3", "Designs by metrics: fences", (2, "fences an operation"), &[]),
+        metric("SYN-D4", "Designs by metrics: partial blocks", (3, "percent of the blocks"), &[]),
+    ],
+};
+
+const fn metric(
+    id: &'static str,
+    title: &'static str,
+    (measure, unit): (usize, &'static str),
+    claims: &'static [Claim],
+) -> Figure {
+    let note = "BD and HOLM are durable by epochs, the others when an operation returns.";
+    Figure { id, title, measure, unit, axis: Axis::Words("operation", OPERATIONS), claims, note }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts do not depend on the machine: these change only with a design.
+    #[test]
+    fn blocks_of_a_load_are_these() {
+        let pairs = 20_000;
+        let blocks = |design: &str| {
+            let tree = create(design, counted(pairs)).expect("memory");
+            spent(&tree, &all(pairs), |keys| tree.put(keys, 1)).expect("memory");
+            let counts = tree.counts();
+            [counts.flushes, counts.blocks, counts.partial_blocks]
+        };
+        // Lines, blocks, and blocks that left the buffer without all of their lines.
+        let expected = [
+            ("borders", [23_790, 19_400, 18_436]),
+            ("lb_tree", [34_673, 21_033, 19_965]),
+            ("ss_tree", [41_295, 23_434, 22_416]),
+            ("fast_fair", [84_433, 34_051, 27_501]),
+            ("isle", [57_460, 41_363, 37_241]),
+            ("buffered", [22_045, 12_488, 10_265]),
+            ("holm", [18_808, 7_345, 4_738]),
+        ];
+        assert_eq!(expected.map(|(design, _)| (design, blocks(design))), expected);
+    }
+}
