@@ -3,6 +3,7 @@
 use crate::history::{Contents, Mode, Session, contents};
 use holm::Durability;
 use holm_proof::disk::{Fault, Kind, SimDisk};
+use std::time::{Duration, Instant};
 
 /// By how much a file grows within each sync, in bytes.
 const GROWTH: usize = 64 << 10;
@@ -18,8 +19,13 @@ fn a_checkpoint_notes_no_length_that_its_sync_does_not_cover() {
         let db = mode.open(&disk).expect("no faults");
         let mut session = Session::begin(db, mode, Contents::new()).expect("no faults");
         disk.fail_from(Kind::Sync, 0, Fault::Grown(GROWTH));
-        let mut looked_at = 0;
-        for round in 0..ROUNDS {
+        let (mut looked_at, begun) = (0, Instant::now());
+        // On a busy machine the thread of the checkpoints may get no turn within the rounds.
+        for round in 0_u32.. {
+            if round >= ROUNDS && looked_at > 0 {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{mode:?}: no checkpoint in {round} rounds");
             session.step(vec![(0, (round % 5).to_be_bytes().to_vec(), Some(vec![round as u8; 30_000]))]);
             session.sync();
             assert!(session.failed.is_none(), "{mode:?}: {:?}", session.failed);
@@ -32,6 +38,5 @@ fn a_checkpoint_notes_no_length_that_its_sync_does_not_cover() {
             let db = mode.open(&left).unwrap_or_else(|error| panic!("{mode:?}, round {round}: {error}"));
             session.history().expect(&contents(&db, "power"), "power");
         }
-        assert!(looked_at > 0, "{mode:?}: {looked_at} checkpoints");
     }
 }
