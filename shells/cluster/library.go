@@ -14,14 +14,30 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"unsafe"
 )
 
 // database is the database of a node, with all groups of it.
 type database struct{ handle *C.holm_node }
 
-// group is the state machine of a group.
-type group struct{ handle *C.holm_group }
+// group is the state machine of a group. The gate keeps it open while a call is under way.
+type group struct {
+	handle *C.holm_group
+	gate   sync.RWMutex
+}
+
+var errClosed = errors.New("holm: the group is closed")
+
+// enter opens the gate for a call. The caller leaves by what is returned, unless there is an error.
+func (g *group) enter() (func(), error) {
+	g.gate.RLock()
+	if g.handle == nil {
+		g.gate.RUnlock()
+		return nil, errClosed
+	}
+	return g.gate.RUnlock, nil
+}
 
 // view is a group as it was at one instant, which gives frames.
 type view struct{ handle *C.holm_view }
@@ -106,10 +122,20 @@ func (d *database) openGroup(number uint64) (*group, uint64, error) {
 	return &opened, uint64(applied), err
 }
 
-func (g *group) close() { C.holm_group_close(g.handle) }
+func (g *group) close() {
+	g.gate.Lock()
+	defer g.gate.Unlock()
+	C.holm_group_close(g.handle)
+	g.handle = nil
+}
 
 // apply applies packed entries: (index 8 | length 4 | entry)*. The answer has (length 4 | reply)*.
 func (g *group) apply(entries []byte) ([]byte, error) {
+	leave, err := g.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	var out C.holm_bytes
 	code := C.holm_group_apply(g.handle, pointer(entries), C.size_t(len(entries)), &out)
 	return checked(code, out)
@@ -117,6 +143,11 @@ func (g *group) apply(entries []byte) ([]byte, error) {
 
 // read answers parts that only read.
 func (g *group) read(parts []byte) ([]byte, error) {
+	leave, err := g.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	var out C.holm_bytes
 	code := C.holm_group_read(g.handle, pointer(parts), C.size_t(len(parts)), &out)
 	return checked(code, out)
@@ -124,6 +155,11 @@ func (g *group) read(parts []byte) ([]byte, error) {
 
 // status returns the index of the last entry, the hash over all changes, and the number of keys.
 func (g *group) status() (applied, hash, keys uint64, err error) {
+	leave, err := g.enter()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer leave()
 	var found [3]C.uint64_t
 	var out C.holm_bytes
 	_, err = checked(C.holm_group_status(g.handle, &found[0], &found[1], &found[2], &out), out)
@@ -131,9 +167,14 @@ func (g *group) status() (applied, hash, keys uint64, err error) {
 }
 
 func (g *group) view() (*view, error) {
+	leave, err := g.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	var taken view
 	var out C.holm_bytes
-	_, err := checked(C.holm_group_view(g.handle, &taken.handle, &out), out)
+	_, err = checked(C.holm_group_view(g.handle, &taken.handle, &out), out)
 	return &taken, err
 }
 
@@ -156,9 +197,14 @@ func (v *view) close() {
 }
 
 func (g *group) restore() (*restore, error) {
+	leave, err := g.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	var begun restore
 	var out C.holm_bytes
-	_, err := checked(C.holm_restore_begin(g.handle, &begun.handle, &out), out)
+	_, err = checked(C.holm_restore_begin(g.handle, &begun.handle, &out), out)
 	return &begun, err
 }
 

@@ -15,10 +15,10 @@ const MOST_BYTES: usize = 8 << 20;
 
 #[repr(C)]
 pub struct Route {
-    start: usize,
-    end: usize,
-    kind: u32,
-    slot: u16,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) kind: u32,
+    pub(crate) slot: u16,
     writes: u16,
 }
 

@@ -16,3 +16,5 @@ mod group;
 mod node;
 mod raw;
 mod stream;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+// The model of a key: SET, GET, DEL and INCR on a register, with operations whose outcome is not known.
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/anishathalye/porcupine"
+)
+
+const (
+	get = iota
+	set
+	del
+	incr
+)
+
+// input is what a client asks of a key.
+type input struct {
+	kind  int
+	key   string
+	value int
+}
+
+// absent is what a key has that is not there. Values are positive.
+const absent = -1
+
+// output is what a client was answered.
+type output struct {
+	isUnknown bool
+	// Of GET and INCR; of DEL 1 if the key was there.
+	value int
+}
+
+func stepOf(state int, in input, out output) (bool, int) {
+	switch in.kind {
+	case set:
+		return true, in.value
+	case del:
+		was := 0
+		if state != absent {
+			was = 1
+		}
+		return out.isUnknown || out.value == was, absent
+	case incr:
+		next := max(state, 0) + 1
+		return out.isUnknown || out.value == next, next
+	default:
+		return out.isUnknown || out.value == state, state
+	}
+}
+
+var register = porcupine.Model{
+	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+		byKey := map[string][]porcupine.Operation{}
+		for _, operation := range history {
+			key := operation.Input.(input).key
+			byKey[key] = append(byKey[key], operation)
+		}
+		parts := make([][]porcupine.Operation, 0, len(byKey))
+		for _, part := range byKey {
+			parts = append(parts, part)
+		}
+		return parts
+	},
+	Init: func() any { return absent },
+	Step: func(state, in, out any) (bool, any) {
+		return step(state.(int), in.(input), out.(output))
+	},
+	DescribeOperation: func(in, out any) string {
+		asked, answered := in.(input), out.(output)
+		name := [...]string{"GET", "SET", "DEL", "INCR"}[asked.kind]
+		said := strconv.Itoa(answered.value)
+		if answered.isUnknown {
+			said = "unknown"
+		}
+		return fmt.Sprintf("%s %s %d -> %s", name, asked.key, asked.value, said)
+	},
+}
+
+func step(state int, in input, out output) (bool, any) {
+	isRight, next := stepOf(state, in, out)
+	return isRight, next
+}

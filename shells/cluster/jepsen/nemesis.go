@@ -1,0 +1,126 @@
+// The nemesis: kills, pauses and moves of leaders, one after the other.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"holm-cluster/trial"
+)
+
+// nemesis does harm until the context ends, and heals at last. It counts what it did.
+type nemesis struct {
+	cluster *trial.Cluster
+	random  *rand.Rand
+	done    map[string]int
+}
+
+func (n *nemesis) wait(ctx context.Context, least, most time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(least + time.Duration(n.random.Int64N(int64(most-least)))):
+	}
+}
+
+func (n *nemesis) run(ctx context.Context) error {
+	deeds := []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"kill one", func(ctx context.Context) error { return n.kill(ctx, n.random.IntN(len(n.cluster.Addresses))) }},
+		{"kill the leader", func(ctx context.Context) error { return n.kill(ctx, n.leader(ctx)) }},
+		{"pause the leader", n.pause},
+		{"kill all", func(ctx context.Context) error {
+			all := make([]int, len(n.cluster.Addresses))
+			for at := range all {
+				all[at] = at
+			}
+			return n.kill(ctx, all...)
+		}},
+		{"kill one and pause another", n.killAndPause},
+		{"move leaders", n.move},
+	}
+	for at := 0; ctx.Err() == nil; at++ {
+		n.wait(ctx, 1500*time.Millisecond, 3500*time.Millisecond)
+		if ctx.Err() != nil {
+			break
+		}
+		// Each once, then by chance.
+		deed := deeds[at%len(deeds)]
+		if at >= len(deeds) {
+			deed = deeds[n.random.IntN(len(deeds))]
+		}
+		n.done[deed.name]++
+		if err := deed.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", deed.name, err)
+		}
+	}
+	return nil
+}
+
+// leader returns the node that leads a group, or any node if nobody knows.
+func (n *nemesis) leader(ctx context.Context) int {
+	group := n.random.IntN(n.cluster.Groups())
+	for at := range n.cluster.Addresses {
+		node := n.cluster.Member(at)
+		slots, err := node.ClusterSlots(ctx).Result()
+		node.Close()
+		if err == nil && group < len(slots) {
+			for led, address := range n.cluster.Addresses {
+				if slots[group].Nodes[0].Addr == address {
+					return led
+				}
+			}
+		}
+	}
+	return n.random.IntN(len(n.cluster.Addresses))
+}
+
+func (n *nemesis) kill(ctx context.Context, nodes ...int) error {
+	for _, at := range nodes {
+		n.cluster.Kill(at)
+	}
+	n.wait(ctx, 50*time.Millisecond, 1500*time.Millisecond)
+	for _, at := range nodes {
+		if err := n.cluster.StartNode(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *nemesis) pause(ctx context.Context) error {
+	at := n.leader(ctx)
+	if err := n.cluster.Pause(at); err != nil {
+		return err
+	}
+	n.wait(ctx, 200*time.Millisecond, 2500*time.Millisecond)
+	return n.cluster.Resume(at)
+}
+
+func (n *nemesis) killAndPause(ctx context.Context) error {
+	one := n.random.IntN(len(n.cluster.Addresses))
+	other := (one + 1) % len(n.cluster.Addresses)
+	if err := n.cluster.Pause(other); err != nil {
+		return err
+	}
+	err := n.kill(ctx, one)
+	n.wait(ctx, 100*time.Millisecond, time.Second)
+	if resumed := n.cluster.Resume(other); err == nil {
+		err = resumed
+	}
+	return err
+}
+
+func (n *nemesis) move(ctx context.Context) error {
+	node := n.cluster.Member(n.random.IntN(len(n.cluster.Addresses)))
+	defer node.Close()
+	for group := range n.cluster.Groups() {
+		// One that was just killed does not answer.
+		_ = node.Do(ctx, "HOLM.LEADER", group).Err()
+	}
+	return nil
+}

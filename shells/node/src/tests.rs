@@ -1,0 +1,115 @@
+//! The calls in their order, as a consensus engine makes them.
+
+use crate::front::{Route, holm_describe, holm_parse, holm_slot};
+use crate::group::{holm_group_apply, holm_group_close, holm_group_open, holm_group_read, holm_group_status};
+use crate::node::{Statistics, holm_node_close, holm_node_open, holm_node_stats, holm_node_sync};
+use crate::raw::{Bytes, free, slice};
+use crate::stream::{
+    holm_group_view, holm_restore_begin, holm_restore_drop, holm_restore_finish, holm_restore_frame, holm_view_close,
+    holm_view_next,
+};
+use std::ffi::{CString, c_int};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+/// Returns the code of a call and what it gave.
+fn call(work: impl FnOnce(*mut Bytes) -> c_int) -> (c_int, Vec<u8>) {
+    let mut out = MaybeUninit::uninit();
+    let code = work(out.as_mut_ptr());
+    // SAFETY: every call writes its result.
+    let out = unsafe { out.assume_init() };
+    // SAFETY: the bytes are the call's, and are freed once.
+    unsafe {
+        let bytes = slice(out.data, out.size).map(<[u8]>::to_vec).unwrap_or_default();
+        free(out);
+        (code, bytes)
+    }
+}
+
+/// Returns what a call gave that succeeds.
+fn done(work: impl FnOnce(*mut Bytes) -> c_int) -> Vec<u8> {
+    let (code, bytes) = call(work);
+    assert_eq!(code, 0, "{}", String::from_utf8_lossy(&bytes));
+    bytes
+}
+
+fn part(request: &str) -> Vec<u8> {
+    [&[0, 2, 0, 0][..], &(request.len() as u32).to_le_bytes(), request.as_bytes()].concat()
+}
+
+fn entry(index: u64, request: &str) -> Vec<u8> {
+    let entry = [&[1, 0][..], &[1; 16], &part(request)].concat();
+    [&index.to_le_bytes()[..], &(entry.len() as u32).to_le_bytes(), &entry].concat()
+}
+
+#[test]
+fn a_group_is_opened_changed_read_streamed_and_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = CString::new(folder.path().join("node.holm").to_str().unwrap()).unwrap();
+    let (mut node, mut groups, mut applied) = (null_mut(), [null_mut(); 2], u64::MAX);
+    // SAFETY: pointers to this test's own variables, and handles that are open.
+    unsafe {
+        done(|out| holm_node_open(name.as_ptr(), null_mut(), &mut node, out));
+        for (number, group) in (1..).zip(&mut groups) {
+            done(|out| holm_group_open(node, number, group, &mut applied, out));
+            assert_eq!(applied, 0);
+        }
+        let packed = [entry(3, "SET a 1\r\n"), entry(4, "INCR a\r\nGET a\r\n")].concat();
+        let replies = done(|out| holm_group_apply(groups[0], packed.as_ptr(), packed.len(), out));
+        assert_eq!(replies, b"\x09\0\0\0\x05\0\0\0+OK\r\n\x0f\0\0\0\x0b\0\0\0:2\r\n$1\r\n2\r\n");
+        let (code, words) = call(|out| holm_group_apply(groups[0], packed.as_ptr(), packed.len(), out));
+        assert_eq!((code, String::from_utf8(words).unwrap().contains("entry 3 after entry 4")), (-5, true));
+        assert_eq!(call(|out| holm_group_apply(groups[0], packed.as_ptr(), packed.len() - 1, out)).0, -1);
+        let (mut view, mut restore) = (null_mut(), null_mut());
+        done(|out| holm_group_view(groups[0], &mut view, out));
+        done(|out| holm_restore_begin(groups[1], &mut restore, out));
+        loop {
+            let (code, frame) = call(|out| holm_view_next(view, out));
+            if code == 1 {
+                break;
+            }
+            assert_eq!(code, 0);
+            done(|out| holm_restore_frame(restore, frame.as_ptr(), frame.len(), out));
+        }
+        holm_view_close(view);
+        done(|out| holm_restore_finish(restore, &mut applied, out));
+        let parts = part("GET a\r\n");
+        let answer = done(|out| holm_group_read(groups[1], parts.as_ptr(), parts.len(), out));
+        assert_eq!((applied, &answer[..]), (4, &b"\x07\0\0\0$1\r\n2\r\n"[..]));
+        done(|out| holm_restore_begin(groups[1], &mut restore, out));
+        holm_restore_drop(restore);
+        let mut found = [[0; 3]; 2];
+        for (group, [applied, hash, keys]) in groups.iter().zip(&mut found) {
+            done(|out| holm_group_status(*group, applied, hash, keys, out));
+        }
+        assert_eq!(found[0], found[1]);
+        done(|out| holm_node_sync(node, out));
+        let mut statistics = Statistics::default();
+        done(|out| holm_node_stats(node, &mut statistics, size_of::<Statistics>(), out));
+        assert_eq!(call(|out| holm_node_stats(node, &mut statistics, 8, out)).0, -1);
+        groups.iter().for_each(|group| holm_group_close(*group));
+        holm_node_close(node);
+        assert_eq!(call(|out| holm_group_read(null_mut(), parts.as_ptr(), parts.len(), out)).0, -1);
+    }
+}
+
+#[test]
+fn a_front_finds_commands_and_describes_them() {
+    let input = b"*2\r\n$3\r\nGET\r\n$3\r\nfoo\r\nPING\r\n*2";
+    let mut count = 0;
+    // SAFETY: pointers to this test's own variables.
+    unsafe {
+        let mut routes: [MaybeUninit<Route>; 4] = [const { MaybeUninit::uninit() }; 4];
+        done(|out| holm_parse(input.as_ptr(), input.len(), 1, routes.as_mut_ptr().cast(), 4, &mut count, out));
+        let found = routes[..count].iter().map(|route| route.assume_init_ref());
+        let found: Vec<_> = found.map(|route| (route.start, route.end, route.kind, route.slot)).collect();
+        assert_eq!(found, [(0, 22, 1, 12_182), (22, 28, 4, 0)]);
+        let wrong = b"*1\r\n:1\r\n";
+        let refused =
+            call(|out| holm_parse(wrong.as_ptr(), wrong.len(), 1, routes.as_mut_ptr().cast(), 4, &mut count, out));
+        assert_eq!(refused.0, -6);
+        assert_eq!(holm_slot(b"foo".as_ptr(), 3), 12_182);
+        let described = done(|out| holm_describe(b"COMMAND COUNT\r\n".as_ptr(), 15, 2, out));
+        assert_eq!(described[0], b':');
+    }
+}
