@@ -14,6 +14,8 @@ import (
 
 const (
 	readBytes = 64 << 10
+	// The most bytes of one command: it must fit into an entry of the log.
+	mostRequestBytes = 16 << 20
 	// The most bytes of one client's commands that become one part.
 	mostPartBytes = 512 << 10
 )
@@ -84,6 +86,10 @@ func (c *connection) run() {
 	buffer := make([]byte, 0, readBytes)
 	var routes []route
 	for {
+		if len(buffer) >= mostRequestBytes {
+			_, _ = c.net.Write(appendError(nil, "ERR Protocol error: a command has more than 16 MiB"))
+			return
+		}
 		if len(buffer) == cap(buffer) {
 			buffer = append(make([]byte, 0, 2*cap(buffer)), buffer...)
 		}

@@ -141,6 +141,27 @@ func TestAPlainClientOfAnyNodeReachesEveryKeyInOrder(t *testing.T) {
 	must(t, cluster.Equal(ctx))
 }
 
+func TestLargeValuesAreReplicatedAndTooLargeOnesRefused(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{}), context.Background()
+	node, other := cluster.Node(0), cluster.Node(1)
+	defer node.Close()
+	defer other.Close()
+	large := strings.Repeat("x", 8<<20)
+	must(t, node.Set(ctx, "{l}one", large, 0).Err())
+	must(t, node.Append(ctx, "{l}one", "y").Err())
+	found, err := other.Get(ctx, "{l}one").Result()
+	must(t, err)
+	same(t, "bytes", len(found), len(large)+1)
+	if err := node.Set(ctx, "{l}one", large+"x", 0).Err(); err == nil {
+		t.Fatal("an argument of more than 8 MiB is taken")
+	}
+	if err := node.MSet(ctx, "{l}a", large, "{l}b", large).Err(); err == nil {
+		t.Fatal("a command of more than 16 MiB is taken")
+	}
+	same(t, "EXISTS", other.Exists(ctx, "{l}a", "{l}b", "{l}one").Val(), 1)
+	must(t, cluster.Equal(ctx))
+}
+
 func TestTransactionsWithinASlot(t *testing.T) {
 	cluster, ctx := start(t, trial.Settings{}), context.Background()
 	client := clusterClient(cluster, 3)
