@@ -99,7 +99,7 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 			lane.leaderIs(leader)
 		}
 		lane.run(ctx)
-		go lane.sweep(ctx, with.ID)
+		go lane.tend(ctx, with.ID, started.machines.find)
 	}
 	go started.watchDisk(ctx, folder)
 	go started.spreadLeaders(ctx)

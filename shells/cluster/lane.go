@@ -317,19 +317,20 @@ func (l *lane) readHere(part []byte) ([]byte, error) {
 	return divided[0], nil
 }
 
-// proposeAlone puts an entry without parts into the log, and waits for it.
-func (l *lane) proposeAlone(kind int) error {
+// proposeAlone puts an entry without commands into the log, and waits for it.
+func (l *lane) proposeAlone(kind int, payload []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	_, err := l.host.SyncPropose(ctx, l.session, newEntry(kind, 0))
+	_, err := l.host.SyncPropose(ctx, l.session, append(newEntry(kind, len(payload)), payload...))
 	if err != nil && !errors.Is(err, dragonboat.ErrShardNotReady) {
 		return errUnknown
 	}
 	return err
 }
 
-// sweep proposes the removal of what has expired, while this replica leads.
-func (l *lane) sweep(ctx context.Context, self uint64) {
+// tend proposes the removal of what has expired, and comparisons of replicas, while this replica leads.
+func (l *lane) tend(ctx context.Context, self uint64, find func(uint64) *group) {
+	compared := uint64(0)
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -341,12 +342,18 @@ func (l *lane) sweep(ctx context.Context, self uint64) {
 		if leader, _, known, err := l.host.GetLeaderID(l.number); err != nil || !known || leader != self {
 			continue
 		}
+		if opened := find(l.number); opened != nil {
+			if mark, payload, err := opened.mark(); err == nil && mark > compared {
+				compared = mark
+				_ = l.proposeAlone(entryCompare, payload)
+			}
+		}
 		var now [8]byte
 		binary.LittleEndian.PutUint64(now[:], uint64(time.Now().UnixMilli()))
 		due, err := l.readHere(appendPart(nil, partDue, 2, nil, now[:]))
 		if err == nil && len(due) == 1 && due[0] == 1 {
 			// Without an answer the next tick asks again.
-			_ = l.proposeAlone(entrySweep)
+			_ = l.proposeAlone(entrySweep, nil)
 		}
 	}
 }

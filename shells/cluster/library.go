@@ -11,6 +11,7 @@ package main
 import "C"
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -164,6 +165,20 @@ func (g *group) status() (applied, hash, keys uint64, err error) {
 	var out C.holm_bytes
 	_, err = checked(C.holm_group_status(g.handle, &found[0], &found[1], &found[2], &out), out)
 	return uint64(found[0]), uint64(found[1]), uint64(found[2]), err
+}
+
+// mark returns the last mark that the group has passed, and its hash, as an entry that compares carries them.
+func (g *group) mark() (mark uint64, payload []byte, err error) {
+	leave, err := g.enter()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer leave()
+	var found [2]C.uint64_t
+	var out C.holm_bytes
+	_, err = checked(C.holm_group_mark(g.handle, &found[0], &found[1], &out), out)
+	payload = binary.LittleEndian.AppendUint64(nil, uint64(found[0]))
+	return uint64(found[0]), binary.LittleEndian.AppendUint64(payload, uint64(found[1])), err
 }
 
 func (g *group) view() (*view, error) {

@@ -15,6 +15,7 @@ const (
 	entryCommands = 0
 	entrySweep    = 1
 	entryFlush    = 2
+	entryCompare  = 3
 
 	partPipeline     = 0
 	partTransaction  = 1

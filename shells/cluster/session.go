@@ -239,7 +239,7 @@ func flushAll(c *connection, _ route, _ []string) {
 		}
 		var err error
 		for begun := time.Now(); time.Since(begun) < patience; time.Sleep(5 * time.Millisecond) {
-			if err = lane.proposeAlone(entryFlush); err == nil || err == errUnknown {
+			if err = lane.proposeAlone(entryFlush, nil); err == nil || err == errUnknown {
 				break
 			}
 		}

@@ -7,16 +7,17 @@
 //!   is too large, the command that does not fit is refused.
 //! - *A command that is refused after it has written.* The transaction begins anew without this command.
 
-use crate::entry::{Entry, EntryKind, Part, PartKind};
+use crate::entry::{Entry, EntryKind, Input, Part, PartKind};
 use crate::fault::{Fault, Result};
 use crate::group::Group;
+use crate::marks::Marks;
 use crate::space::Space;
 use crate::state::{STATE, State};
 use crate::store_within::Within;
 use holm::{Error, Transaction};
 use holm_commands::{Context, Outcome, Protocol, Refusal, Reply, RequestLimits, RequestParser, run};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 /// How many records a sweep entry removes of each kind, at most about.
@@ -100,11 +101,12 @@ impl Group {
                 let answers = attempt.all(entries)?;
                 let state = attempt.store.state.get();
                 transaction.insert(&space.rows, STATE, state.to_bytes())?;
-                Ok((answers, state))
+                Ok((answers, state, attempt.marks.into_inner()))
             });
             match done {
-                Ok((answers, state)) => {
+                Ok((answers, state, marks)) => {
                     self.publish(held, state);
+                    *self.marks() = marks;
                     replies.extend(answers);
                     return Ok(());
                 }
@@ -127,12 +129,14 @@ impl Group {
         let generation = self.space().generation + 1;
         let space = Space::fresh(&self.shared.db, self.number, generation)?;
         let state = State { applied: index, time: held.time.max(time), hash: held.hash.wrapping_add(1), ..*held };
+        let before = *held;
         self.shared.db.transact(|transaction| {
             transaction.insert(&space.rows, STATE, state.to_bytes())?;
             transaction.insert(&self.shared.groups, self.number.to_be_bytes(), generation.to_be_bytes())
         })?;
         self.exchange(space);
         self.publish(held, state);
+        self.marks().pass(before.applied, index, before.hash);
         Ok(())
     }
 }
@@ -145,6 +149,8 @@ struct Attempt<'t> {
     is_alone: bool,
     /// How many commands have run.
     count: Cell<usize>,
+    /// The marks of the group, and those that the entries pass.
+    marks: RefCell<Marks>,
 }
 
 impl<'t> Attempt<'t> {
@@ -157,7 +163,8 @@ impl<'t> Attempt<'t> {
         is_alone: bool,
     ) -> Self {
         let store = Within { space, transaction, state: Cell::new(state), has_written: Cell::new(false) };
-        Attempt { group, store, left_out, is_alone, count: Cell::new(0) }
+        let marks = RefCell::new(group.marks().clone());
+        Attempt { group, store, left_out, is_alone, count: Cell::new(0), marks }
     }
 
     fn all(&self, entries: &[(u64, Option<Entry<'_>>)]) -> std::result::Result<Vec<Vec<u8>>, Stop> {
@@ -166,6 +173,7 @@ impl<'t> Attempt<'t> {
 
     fn entry(&self, index: u64, entry: Option<&Entry<'_>>) -> std::result::Result<Vec<u8>, Stop> {
         let mut state = self.store.state.get();
+        self.marks.borrow_mut().pass(state.applied, index, state.hash);
         state.applied = index;
         state.time = state.time.max(entry.map_or(0, |entry| entry.time));
         self.store.state.set(state);
@@ -185,6 +193,10 @@ impl<'t> Attempt<'t> {
                     let length = (out.len() - from - 4) as u32;
                     out[from..from + 4].copy_from_slice(&length.to_le_bytes());
                 }
+            }
+            EntryKind::Compare => {
+                let mut input = Input(entry.parts);
+                self.marks.borrow().compare(input.number()?, input.number()?)?;
             }
             // Has a transaction of its own.
             EntryKind::Flush => {}

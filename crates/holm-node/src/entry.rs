@@ -5,8 +5,8 @@
 //! part:   kind 1 | protocol 1 | watches 2 | (key length 4 | key | fingerprint 8)* | length 4 | requests
 //! ```
 //!
-//! Numbers are little-endian. An entry carries what its execution may not take from its surroundings: a time in
-//! milliseconds since 1970, and the seed of choices by chance.
+//! An entry that compares has no parts, but a mark and a hash. Numbers are little-endian. An entry carries what its
+//! execution may not take from its surroundings: a time in milliseconds since 1970, and the seed of choices by chance.
 
 use crate::fault::{Fault, Result};
 use holm_commands::Protocol;
@@ -23,6 +23,8 @@ pub enum EntryKind {
     Sweep,
     /// Removes all keys.
     Flush,
+    /// Ends a replica whose hash at a mark is another than its proposer's. Its bytes are the mark, 8, and the hash, 8.
+    Compare,
 }
 
 /// An entry, whose parts are not looked at yet.
@@ -88,6 +90,7 @@ impl<'a> Entry<'a> {
             0 => EntryKind::Commands,
             1 => EntryKind::Sweep,
             2 => EntryKind::Flush,
+            3 => EntryKind::Compare,
             other => return Err(Fault::malformed("the kind of an entry", other.to_string())),
         };
         Ok(Entry { kind, time: input.number()?, seed: input.number()?, parts: input.0 })
@@ -99,6 +102,7 @@ impl<'a> Entry<'a> {
             EntryKind::Commands => 0,
             EntryKind::Sweep => 1,
             EntryKind::Flush => 2,
+            EntryKind::Compare => 3,
         };
         let mut bytes = vec![LEVEL, kind];
         bytes.extend(self.time.to_le_bytes());

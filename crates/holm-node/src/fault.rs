@@ -25,6 +25,15 @@ pub enum Fault {
         /// The highest level that this version knows.
         known: u8,
     },
+    /// The replica differs from the one that leads: one of them is wrong. It must not answer any more.
+    Differs {
+        /// The mark at which both were compared.
+        mark: u64,
+        /// The hash of this replica.
+        found: u64,
+        /// The hash of the one that leads.
+        expected: u64,
+    },
     /// A call came out of turn, such as an entry whose index is not above the last one.
     Order {
         /// What was found.
@@ -45,6 +54,12 @@ impl fmt::Display for Fault {
             Fault::Malformed { what, found } => write!(f, "expected {what}, found {found}"),
             Fault::Level { found, known } => {
                 write!(f, "an entry of level {found}, and this version knows levels up to {known}: install a newer one")
+            }
+            Fault::Differs { mark, found, expected } => {
+                write!(
+                    f,
+                    "the replica differs from its leader: at mark {mark} its hash is {found:#x}, and not {expected:#x}"
+                )
             }
             Fault::Order { found } => write!(f, "a call out of turn: {found}"),
         }

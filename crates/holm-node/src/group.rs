@@ -1,6 +1,7 @@
 //! A group: the keys that one log orders.
 
 use crate::fault::Result;
+use crate::marks::Marks;
 use crate::node::Shared;
 use crate::space::{Space, generation_of};
 use crate::state::{STATE, State};
@@ -17,6 +18,7 @@ pub struct Group {
     space: RwLock<Arc<Space>>,
     /// Held while entries are applied.
     state: Mutex<State>,
+    marks: Mutex<Marks>,
     /// The time of the state, for reads that need no more.
     time: AtomicU64,
     /// The thread that drops the keyspaces which were exchanged last.
@@ -49,6 +51,7 @@ impl Group {
             space: RwLock::new(Arc::new(space)),
             time: AtomicU64::new(state.time),
             state: Mutex::new(state),
+            marks: Mutex::default(),
             dropping: Mutex::default(),
             cursors: Cursors::default(),
             index: CommandIndex::new(TABLE),
@@ -75,6 +78,16 @@ impl Group {
     pub fn status(&self) -> (u64, u64) {
         let state = self.lock();
         (state.applied, state.hash)
+    }
+
+    /// Returns the last mark that the group has passed, and its hash, for an entry that compares; zeros if it has
+    /// passed none since it was opened.
+    pub fn mark(&self) -> (u64, u64) {
+        self.marks().last()
+    }
+
+    pub(crate) fn marks(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the number of keys, those that have expired and are not removed yet included.

@@ -9,7 +9,7 @@
 //! | module | |
 //! |---|---|
 //! | `node`, `space` | the database, and the keyspaces that each group has now |
-//! | `group`, `state` | a group, and what it notes beside its keys |
+//! | `group`, `state`, `marks` | a group, what it notes beside its keys, and hashes that replicas compare |
 //! | `entry` | the bytes of entries and of reads: parts, each with the commands of one client |
 //! | `apply`, `store_within` | entries, applied in one transaction |
 //! | `read`, `store_at` | parts that only read |
@@ -28,6 +28,7 @@ mod fault;
 mod frame;
 mod front;
 mod group;
+mod marks;
 mod node;
 mod read;
 mod restore;

@@ -6,6 +6,7 @@ use crate::entry::Input;
 use crate::fault::{Fault, Result};
 use crate::frame::{self, Frame};
 use crate::group::Group;
+use crate::marks::Marks;
 use crate::space::Space;
 use crate::state::{STATE, State};
 use holm_commands::Area;
@@ -91,6 +92,7 @@ impl Restore {
         group.shared.db.sync()?;
         group.exchange(space);
         group.publish(&mut held, state);
+        *group.marks() = Marks::default();
         Ok(state.applied)
     }
 }

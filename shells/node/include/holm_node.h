@@ -30,7 +30,8 @@ enum {
     HOLM_NODE_LEVEL = -4,    /* an entry is of a later version */
     HOLM_NODE_ORDER = -5,    /* the call came out of turn */
     HOLM_NODE_PROTOCOL = -6, /* a client sent what is no request */
-    HOLM_NODE_PANIC = -7     /* a bug: the process is to end */
+    HOLM_NODE_PANIC = -7,    /* a bug: the process is to end */
+    HOLM_NODE_DIFFERS = -8   /* the replica differs from the one that leads: the process is to end */
 };
 
 typedef struct holm_node holm_node;
@@ -128,6 +129,10 @@ int holm_node_stats(holm_node *node, holm_node_statistics *statistics, size_t si
 /* The index of a group's last entry, the hash over its changes, and its number of keys: replicas that have the same
  * index have the same hash. */
 int holm_group_status(holm_group *group, uint64_t *applied, uint64_t *hash, uint64_t *keys, holm_bytes *out);
+
+/* The last mark that a group has passed since it was opened, and the hash at it, for an entry that compares replicas;
+ * zeros if it has passed none. */
+int holm_group_mark(holm_group *group, uint64_t *mark, uint64_t *hash, holm_bytes *out);
 
 /* Frees the bytes of an `out`. */
 void holm_node_free(holm_bytes bytes);

@@ -14,6 +14,7 @@ const LEVEL: c_int = -4;
 const ORDER: c_int = -5;
 pub(crate) const PROTOCOL: c_int = -6;
 const PANIC: c_int = -7;
+const DIFFERS: c_int = -8;
 
 /// Why a call has no result.
 pub(crate) struct Refusal {
@@ -33,6 +34,7 @@ impl From<Fault> for Refusal {
             Fault::Malformed { .. } => MALFORMED,
             Fault::Level { .. } => LEVEL,
             Fault::Order { .. } => ORDER,
+            Fault::Differs { .. } => DIFFERS,
             _ => STORE,
         };
         Refusal { code, words: fault.to_string() }

@@ -106,3 +106,22 @@ pub unsafe extern "C" fn holm_group_status(
     // SAFETY: by the contract of the header.
     unsafe { door(out, work) }
 }
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_group_mark(
+    group: *const Handle,
+    mark: *mut u64,
+    hash: *mut u64,
+    out: *mut Bytes,
+) -> c_int {
+    let work = || -> Answer {
+        // SAFETY: by the contract of the header.
+        let (group, mark, hash) = unsafe { (handle(group)?, place(mark)?, place(hash)?) };
+        let (last, at_it) = group.mark();
+        mark.write(last);
+        hash.write(at_it);
+        Ok((OK, Vec::new()))
+    };
+    // SAFETY: by the contract of the header.
+    unsafe { door(out, work) }
+}

@@ -1,7 +1,7 @@
 //! Replicas that apply the same entries are equal, however the entries are divided among calls.
 
 use crate::support::{Replica, entry, part};
-use holm_node::{Entry, EntryKind, PartKind};
+use holm_node::{Entry, EntryKind, Fault, PartKind};
 
 /// Returns entries with commands of all kinds: some choose by chance, some expire, some fail late.
 fn entries(seed: u64, count: u64) -> Vec<Vec<u8>> {
@@ -72,6 +72,36 @@ fn the_hash_tells_replicas_apart_that_differ() {
     let same = Replica::new();
     same.run("SET a 1");
     assert_ne!(one.group.hash(), same.group.hash());
+}
+
+#[test]
+fn a_replica_that_differs_from_its_leader_refuses_to_go_on() {
+    let entries: Vec<_> = (0..3_000).map(|at| entry(1, PartKind::Pipeline, &format!("SET k{} {at}", at % 7))).collect();
+    let leader = Replica::new();
+    apply_in_runs(&leader, &entries, 1_000);
+    let (mark, hash) = leader.group.mark();
+    assert_eq!(mark, 2);
+    let compared = |mark: u64, hash: u64| {
+        let bytes = [mark.to_le_bytes(), hash.to_le_bytes()].concat();
+        Entry { kind: EntryKind::Compare, time: 1, seed: 0, parts: &bytes }.to_bytes()
+    };
+    let compare = |replica: &Replica| replica.group.apply(&[(3_001, &compared(mark, hash))]).map(drop);
+    for length in [1, 700, 3_000] {
+        let follower = Replica::new();
+        apply_in_runs(&follower, &entries, length);
+        compare(&follower).unwrap();
+    }
+    for at in [0, 2_046] {
+        let mut others = entries.clone();
+        others[at] = entry(1, PartKind::Pipeline, "SET k0 other");
+        let follower = Replica::new();
+        apply_in_runs(&follower, &others, 64);
+        assert!(matches!(compare(&follower), Err(Fault::Differs { mark: 2, .. })), "{at}");
+        assert_eq!(follower.group.applied(), 3_000);
+        // One that has just been opened knows no mark.
+        compare(&follower.reopen()).unwrap();
+    }
+    compare(&leader).unwrap();
 }
 
 #[test]
