@@ -28,6 +28,7 @@ type trials struct {
 	privateImage bool
 	indexApart   bool
 	staleReads   bool
+	unwatched    bool
 }
 
 // host is a running node.
@@ -38,8 +39,10 @@ type host struct {
 	// By group; nil where this node has no replica.
 	lanes  []*lane
 	isFull atomic.Bool
-	stop   context.CancelFunc
-	begun  time.Time
+	// A bug for tests that are to catch it: EXEC forgets what was watched.
+	unwatched bool
+	stop      context.CancelFunc
+	begun     time.Time
 }
 
 // leaders hears of the consensus engine who leads.
@@ -88,6 +91,7 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 			return nil, fmt.Errorf("group %d: %w", number, err)
 		}
 	}
+	started.unwatched = tests.unwatched
 	heard.host.Store(started)
 	for number, lane := range started.lanes {
 		if lane == nil {

@@ -97,6 +97,7 @@ func serve(arguments []string) error {
 	flags.BoolVar(&tests.privateImage, "test-private-image", false, "for tests: a kill is a loss of power")
 	flags.BoolVar(&tests.indexApart, "test-index-apart", false, "for tests, a bug: the index is not written with its entries")
 	flags.BoolVar(&tests.staleReads, "test-stale-reads", false, "for tests, a bug: reads do not ask the leader")
+	flags.BoolVar(&tests.unwatched, "test-unwatched", false, "for tests, a bug: EXEC forgets what was watched")
 	_ = flags.Parse(arguments)
 	with, err := readSettings(*folder)
 	if err != nil {

@@ -94,6 +94,9 @@ func execute(c *connection, _ route, _ []string) {
 		c.out = appendArray(c.out, 0)
 		return
 	}
+	if c.host.unwatched {
+		watches = nil
+	}
 	part := appendPart(nil, partTransaction, c.protocol, watches, queued.requests...)
 	found := <-c.host.lane(c.host.settings.groupOf(queued.slot)).ask(part, queued.writes || len(watches) > 0)
 	if found.err != nil {

@@ -102,6 +102,77 @@ func (h *history) ask(ctx context.Context, client int, node *redis.Client, in in
 	return nil
 }
 
+// askBoth asks a node about a pair of keys in one slot, in a transaction.
+func (h *history) askBoth(ctx context.Context, client int, node *redis.Client, in input) error {
+	one, other := "{"+in.key+"}one", "{"+in.key+"}other"
+	var out output
+	var err error
+	call := h.now()
+	switch in.kind {
+	case incrBoth:
+		var sums [2]*redis.IntCmd
+		_, err = node.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			sums = [2]*redis.IntCmd{pipe.Incr(ctx, one), pipe.Incr(ctx, other)}
+			return nil
+		})
+		out.value = same(int(sums[0].Val()), int(sums[1].Val()))
+	case getBoth:
+		var values [2]*redis.StringCmd
+		_, err = node.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			values = [2]*redis.StringCmd{pipe.Get(ctx, one), pipe.Get(ctx, other)}
+			return nil
+		})
+		if errors.Is(err, redis.Nil) {
+			err = nil
+		}
+		out.value = same(valueOf(values[0]), valueOf(values[1]))
+	default:
+		isSent := false
+		err = node.Watch(ctx, func(tx *redis.Tx) error {
+			read := tx.Get(ctx, one)
+			if read.Err() != nil && !errors.Is(read.Err(), redis.Nil) {
+				return read.Err()
+			}
+			in.value, isSent = valueOf(read), true
+			_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+				pipe.Set(ctx, one, max(in.value, 0)+1, 0)
+				pipe.Set(ctx, other, max(in.value, 0)+1, 0)
+				return nil
+			})
+			return err
+		}, one)
+		if errors.Is(err, redis.TxFailedErr) || err != nil && !isSent {
+			// It did nothing.
+			h.refused.Add(1)
+			return nil
+		}
+	}
+	answered := h.now()
+	if err != nil && (in.kind == getBoth || hadNoEffect(err)) {
+		h.refused.Add(1)
+		return err
+	}
+	out.isUnknown = err != nil
+	h.note(client, in, out, call, answered)
+	return err
+}
+
+// same returns the value that both keys have.
+func same(one, other int) int {
+	if one != other {
+		return torn
+	}
+	return one
+}
+
+func valueOf(found *redis.StringCmd) int {
+	value, err := found.Int()
+	if err != nil {
+		return absent
+	}
+	return value
+}
+
 // run asks until the context ends. A client that had no answer goes to another node.
 func (h *history) run(ctx context.Context, client int, cluster *trial.Cluster, random *rand.Rand) {
 	nodes := make([]*redis.Client, len(cluster.Addresses))
@@ -112,6 +183,14 @@ func (h *history) run(ctx context.Context, client int, cluster *trial.Cluster, r
 	at := random.IntN(len(nodes))
 	for ctx.Err() == nil {
 		age := time.Since(h.begun) / keyAge
+		if random.IntN(4) == 0 {
+			in := input{key: fmt.Sprintf("pair%d-%d", age, random.IntN(3)), kind: incrBoth + random.IntN(3)}
+			if err := h.askBoth(context.Background(), client, nodes[at], in); err != nil {
+				at = random.IntN(len(nodes))
+				time.Sleep(10 * time.Millisecond)
+			}
+			continue
+		}
 		in := input{key: fmt.Sprintf("key%d-%d", age, random.IntN(12))}
 		switch chance := random.IntN(10); {
 		case chance < 4:
@@ -138,8 +217,11 @@ func (h *history) readAll(ctx context.Context, cluster *trial.Cluster) error {
 	for at := range cluster.Addresses {
 		node := cluster.Node(at)
 		for key := range h.keys {
-			in := input{kind: get, key: key}
-			err := trial.Until(20*time.Second, func() error { return h.ask(ctx, 1000+at, node, in) })
+			ask, in := h.ask, input{kind: get, key: key}
+			if strings.HasPrefix(key, "pair") {
+				ask, in.kind = h.askBoth, getBoth
+			}
+			err := trial.Until(20*time.Second, func() error { return ask(ctx, 1000+at, node, in) })
 			if err != nil {
 				return fmt.Errorf("node %d: %w", at+1, err)
 			}

@@ -25,7 +25,7 @@ import (
 func main() {
 	seconds := flag.Int("seconds", 600, "how long clients run")
 	clients := flag.Int("clients", 8, "how many clients there are")
-	mutant := flag.String("mutant", "", "a bug that is to be caught: stale-reads or index-apart")
+	mutant := flag.String("mutant", "", "a bug that is to be caught: stale-reads, index-apart or unwatched")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "what the nemesis and the clients draw from")
 	keep := flag.String("keep", "", "a file for the history that was refused, as a page to look at")
 	flag.Parse()
@@ -34,7 +34,7 @@ func main() {
 	words := []string{"--test-private-image"}
 	switch *mutant {
 	case "":
-	case "stale-reads", "index-apart":
+	case "stale-reads", "index-apart", "unwatched":
 		words = append(words, "--test-"+*mutant)
 	default:
 		fail(fmt.Errorf("no mutant is called %q", *mutant))
@@ -94,15 +94,17 @@ func try(clients int, length time.Duration, seed uint64, words []string, keep st
 	}
 	// All nodes run again. With a mutant they may not agree.
 	if err := cluster.Ready(context.Background()); err != nil {
-		return "the cluster does not come back: " + err.Error() + cluster.Logs(), nil
+		fmt.Fprintln(os.Stderr, cluster.Logs())
+		return "the cluster does not come back: " + err.Error(), nil
 	}
 	if err := seen.readAll(context.Background(), cluster); err != nil {
-		return "a key cannot be read at the end: " + err.Error() + cluster.Logs(), nil
+		fmt.Fprintln(os.Stderr, cluster.Logs())
+		return "a key cannot be read at the end: " + err.Error(), nil
 	}
 	fmt.Printf("%d operations on %d keys, %d with an unknown outcome, %d refused; %v\n",
 		len(seen.operations), len(seen.keys), seen.unknown, seen.refused.Load(), harm.done)
-	if verdict := judge(seen, keep); verdict != "" {
-		return verdict, nil
+	if verdict, err := judge(seen, keep); verdict != "" || err != nil {
+		return verdict, err
 	}
 	if err := cluster.Equal(context.Background()); err != nil {
 		return "replicas differ: " + err.Error(), nil
@@ -110,19 +112,20 @@ func try(clients int, length time.Duration, seed uint64, words []string, keep st
 	return "", nil
 }
 
-func judge(seen *history, keep string) string {
+// judge returns what is wrong with a history, and an error if the checker cannot say.
+func judge(seen *history, keep string) (string, error) {
 	result, info := porcupine.CheckOperationsVerbose(register, seen.operations, 2*time.Minute)
 	switch result {
 	case porcupine.Ok:
 		fmt.Println("linearizable")
-		return ""
+		return "", nil
 	case porcupine.Unknown:
-		return "the checker came to no end"
+		return "", errors.New("the checker came to no end")
 	}
 	if keep != "" {
 		if err := porcupine.VisualizePath(register, info, keep); err != nil {
 			fmt.Fprintln(os.Stderr, "jepsen:", err)
 		}
 	}
-	return "not linearizable"
+	return "not linearizable", nil
 }

@@ -1,4 +1,5 @@
-// The model of a key: SET, GET, DEL and INCR on a register, with operations whose outcome is not known.
+// The model of a key: SET, GET, DEL and INCR on a register, with operations whose outcome is not known. And that of a
+// pair of keys in one slot, which transactions alone change and read: both always have the same value.
 
 package main
 
@@ -14,6 +15,12 @@ const (
 	set
 	del
 	incr
+	// MULTI, INCR of both keys of a pair, EXEC.
+	incrBoth
+	// MULTI, GET of both, EXEC.
+	getBoth
+	// WATCH and GET of one, then MULTI, SET of both to one more, EXEC.
+	swapBoth
 )
 
 // input is what a client asks of a key.
@@ -25,6 +32,9 @@ type input struct {
 
 // absent is what a key has that is not there. Values are positive.
 const absent = -1
+
+// torn is an answer that no state explains: the keys of a pair differ.
+const torn = -2
 
 // output is what a client was answered.
 type output struct {
@@ -43,9 +53,15 @@ func stepOf(state int, in input, out output) (bool, int) {
 			was = 1
 		}
 		return out.isUnknown || out.value == was, absent
-	case incr:
+	case incr, incrBoth:
 		next := max(state, 0) + 1
 		return out.isUnknown || out.value == next, next
+	case swapBoth:
+		// The value is what was read before; without an answer the keys may have changed meanwhile.
+		if state == in.value {
+			return true, max(state, 0) + 1
+		}
+		return out.isUnknown, state
 	default:
 		return out.isUnknown || out.value == state, state
 	}
@@ -70,7 +86,7 @@ var register = porcupine.Model{
 	},
 	DescribeOperation: func(in, out any) string {
 		asked, answered := in.(input), out.(output)
-		name := [...]string{"GET", "SET", "DEL", "INCR"}[asked.kind]
+		name := [...]string{"GET", "SET", "DEL", "INCR", "INCR both", "GET both", "swap both"}[asked.kind]
 		said := strconv.Itoa(answered.value)
 		if answered.isUnknown {
 			said = "unknown"
