@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The leaves, by their files. Many instructions write to each.
-const LEAVES: [&str; 11] = [
+const LEAVES: [&str; 12] = [
     "borders",
     "buffered",
     "circ",
@@ -29,6 +29,7 @@ const LEAVES: [&str; 11] = [
     "holm_strict",
     "isle",
     "lb_tree",
+    "lined",
     "nv_tree",
     "ss_tree",
     "wb_tree",

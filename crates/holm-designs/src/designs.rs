@@ -14,6 +14,8 @@ holm_tree::designs! { $ for_each_design after holm_tree::designs {buffered, holm
     bd_tree: leaf Buffered<1, (Triple, NoFingerprints)>, parent Sorted<8>, upper Sorted<8>;
     /// BD+Tree without fingerprints, with the paper's own fields for the versions.
     bd_tree_literal: leaf Buffered<1, (Literal, NoFingerprints)>, parent Sorted<8>, upper Sorted<8>;
+    /// BD+Tree's versions line by line: a put dirties one line, and a search reads one.
+    lined: leaf leaf::lined::Lined, parent Sorted<8>, upper Sorted<8>;
     /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
     fast_fair: leaf FastFair<31, Linear>, parent Sorted<8>, upper Sorted<8>;
     /// FAST and FAIR with sentinels beside the block, searched with vector instructions.

@@ -11,6 +11,7 @@ pub mod fp_tree;
 pub mod holm_strict;
 pub mod isle;
 pub mod lb_tree;
+pub mod lined;
 pub mod nv_tree;
 pub mod ss_tree;
 pub mod wb_tree;
