@@ -104,6 +104,16 @@ const _: () = assert!(size_of::<Buffered<1, (Triple, Fingerprints)>>() == 512);
 /// The volatile side of a leaf.
 pub type Volatile<const BLOCKS: usize, F> = OverflowBlocks<BLOCKS, <F as Form>::FingerprintPolicy>;
 
+/// Returns the free slots that lie in lines with slots of this epoch, or all free slots if there are none: a pair that
+/// joins such a line dirties no other one.
+#[inline]
+fn near(free: u32, young: u32) -> u32 {
+    // A line has four slots, and the first of them is a multiple of four.
+    let pairs = young | young >> 1;
+    let lines = ((pairs | pairs >> 2) & 0x1111_1111) * 0xf;
+    std::hint::select_unpredictable(free & lines != 0, free & lines, free)
+}
+
 /// Where a key was found.
 struct KeyPlace<'a, B> {
     block: &'a B,
@@ -244,9 +254,9 @@ impl<const BLOCKS: usize, F: Form> Leaf for Buffered<BLOCKS, F> {
         }
         // The first block with room: a leaf that has lost pairs so fills its first blocks and detaches the others.
         let room = |(place, block): (BlockIndex, &'_ Self)| {
-            let now = block.now().bits;
-            let free = !(now | older(place, block)) & ALL;
-            (free != 0).then(|| (place, now, free.trailing_zeros() as usize))
+            let (now, older) = (block.now().bits, older(place, block));
+            let free = !(now | older) & ALL;
+            (free != 0).then(|| (place, now, near(free, now & !older).trailing_zeros() as usize))
         };
         let overflow_block = || Self::overflow_blocks(context).find_map(|follower| Some((room(follower)?, follower.1)));
         let ((place, now, index), block) =
@@ -480,6 +490,23 @@ impl<const BLOCKS: usize, F: Form> Merge for Buffered<BLOCKS, F> {
                 MergedInto::Right
             }
             _ => self.unite(context, request),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_slot_in_a_line_of_this_epoch_comes_first() {
+        // Slot 9 is of this epoch: slots 8 to 11 share its line.
+        assert_eq!(near(0b1101_0000_0001, 1 << 9), 0b1101_0000_0000);
+        assert_eq!(near(0b1, 1 << 9), 0b1, "no room there");
+        assert_eq!(near(ALL, 0), ALL, "no line is dirty");
+        for young in 0..SLOTS {
+            let line = 0xf << (young / 4 * 4);
+            assert_eq!(near(ALL, 1 << young), line & ALL, "slot {young}");
         }
     }
 }
