@@ -17,6 +17,7 @@ mod reads;
 mod recorded;
 mod report;
 mod rounds;
+mod run_facts;
 mod setting;
 mod strings;
 mod study;
@@ -44,7 +45,7 @@ enum Verb {
         /// The folder with the results; the page is written there, too
         #[arg(long, default_value = "target/figures")]
         out: PathBuf,
-        /// The output of `cargo xtask crash --table --json`, to include in the page
+        /// The output of `cargo xtask crash --table --json`, to include in the page; kept beside it for later pages
         #[arg(long)]
         crashes: Option<PathBuf>,
     },

@@ -1,6 +1,7 @@
 //! The result of a figure: the content of its file.
 
 use crate::claim::Cause;
+use crate::run_facts::RunFacts;
 use serde::{Deserialize, Serialize};
 
 /// The complete result of a figure.
@@ -24,6 +25,9 @@ pub(crate) struct Outcome {
     pub(crate) conditions: String,
     pub(crate) note: String,
     pub(crate) machine: String,
+    /// What else is known of the run.
+    #[serde(default)]
+    pub(crate) run: RunFacts,
     /// The flush instruction in use.
     pub(crate) flush: String,
     pub(crate) scale: f64,

@@ -8,6 +8,7 @@ use crate::catalog;
 use crate::judge::{Ran, judge};
 use crate::outcome::{Judged, Outcome, Verdict};
 use crate::plot::escaped;
+use crate::run_facts::RunFacts;
 use anyhow::{Context, Result, ensure};
 use section::section;
 use serde::de::DeserializeOwned;
@@ -16,13 +17,16 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A result at a scale below this says nothing about the papers' sizes.
-const SMALL: f64 = 0.1;
+/// The papers' own scale.
+const FULL: f64 = 1.0;
 
 const STYLE: &str = include_str!("report.css");
 
 /// All outcomes in one file, one line each. A figure that ran since then has a file of its own beside it.
 const RESULTS: &str = "results.json";
+
+/// What the last report was given of crashes.
+const CRASHES: &str = "crashes.json";
 
 /// Reads the results in the folder, writes the page there, and packs the outcomes into one file.
 pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
@@ -30,7 +34,9 @@ pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
     let paths = listing.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     let results = out.join(RESULTS);
     let mut outcomes: Vec<Outcome> = if results.exists() { parsed(&results)? } else { Vec::new() };
-    let single = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "json") && **path != results;
+    let others = [results.clone(), out.join(CRASHES)];
+    let single =
+        |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "json") && !others.contains(path);
     let single: Vec<_> = paths.iter().filter(single).collect();
     for path in &single {
         let outcome: Outcome = parsed(path)?;
@@ -40,17 +46,23 @@ pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
     outcomes.iter_mut().for_each(judge_again);
     ensure!(!outcomes.is_empty(), "there is no figure in {}: run some first", out.display());
     outcomes.sort_by_key(|outcome| order(&outcome.id));
-    let lines = outcomes.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-    fs::write(&results, format!("[\n{}\n]\n", lines.join(",\n")))
-        .with_context(|| format!("writing {}", results.display()))?;
+    fs::write(&results, packed(&outcomes)?).with_context(|| format!("writing {}", results.display()))?;
     // The one file contains them now.
     single.into_iter().try_for_each(|path| fs::remove_file(path).with_context(|| path.display().to_string()))?;
-    let crashes = crashes.map(|path| fs::read_to_string(path).with_context(|| format!("reading {}", path.display())));
-    let page = page(&outcomes, crashes.transpose()?.as_deref())?;
+    if let Some(path) = crashes {
+        fs::copy(path, out.join(CRASHES)).with_context(|| format!("reading {}", path.display()))?;
+    }
+    let page = page(&outcomes, fs::read_to_string(out.join(CRASHES)).ok().as_deref())?;
     let path = out.join("report.html");
     fs::write(&path, page).with_context(|| format!("writing {}", path.display()))?;
     println!("{} figures in {}", outcomes.len(), path.display());
     Ok(())
+}
+
+/// Returns all results as one file, with a line for each.
+fn packed(outcomes: &[Outcome]) -> Result<String> {
+    let lines = outcomes.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    Ok(format!("[\n{}\n]\n", lines.join(",\n")))
 }
 
 /// Judges the results by today's claims, which may be newer than the run.
@@ -88,7 +100,7 @@ fn families(outcomes: &[Outcome]) -> Vec<&str> {
 }
 
 fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
-    let mut body = String::from("<h1>The papers' figures, run again</h1>\n");
+    let mut body = String::from("<h1 id=\"top\">The papers' figures, run again</h1>\n");
     body.push_str(
         "<p class=\"lead\">What five papers on B+-trees in persistent memory and in plain memory have measured, \
          measured again with the designs of Holm: each claim as a ratio, the paper's beside ours.</p>\n",
@@ -100,8 +112,13 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
     for name in families(outcomes) {
         let of: Vec<_> = outcomes.iter().filter(|outcome| outcome.family == name).collect();
         let paper = of.first().map_or("", |outcome| &outcome.paper);
-        let _ =
-            writeln!(body, "<h2 id=\"{}\">{}</h2>\n<p>{}.</p>", anchor(name), escaped(name), escaped(&upper(paper)));
+        let _ = writeln!(
+            body,
+            "<h2 id=\"{}\">{} <a class=\"top\" href=\"#top\">top</a></h2>\n<p>{}.</p>",
+            anchor(name),
+            escaped(name),
+            escaped(&upper(paper))
+        );
         if let Some(family) = catalog::families().find(|family| family.name == name) {
             if !family.without.is_empty() {
                 let _ = writeln!(
@@ -112,9 +129,11 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
             }
             body.push_str(&tables::missing(&catalog::missing(family, |id| of.iter().any(|outcome| outcome.id == id))));
         }
+        body.push_str("<div class=\"family\">\n");
         for outcome in of {
             body.push_str(&section(outcome)?);
         }
+        body.push_str("</div>\n");
     }
     body.push_str(&tables::durability());
     body.push_str(&tables::crashes(crashes));
@@ -134,31 +153,47 @@ fn upper(text: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-/// Describes machines and conditions, in more than one block if the runs come from several machines or scales.
+/// Describes machines and conditions, in one table with a column for each run that differs.
 fn machines(outcomes: &[Outcome]) -> String {
-    let mut runs: BTreeMap<[String; 4], usize> = BTreeMap::new();
+    let mut runs: BTreeMap<RunFacts, usize> = BTreeMap::new();
     for outcome in outcomes {
         // The load at the start of a run does not describe the machine, and its file system matters to no figure.
         let machine = outcome.machine.split(", load average").next().unwrap_or_default();
         let machine = machine.split(", ").filter(|part| !part.contains(" on /")).collect::<Vec<_>>().join(", ");
-        let run = [machine, outcome.flush.clone(), outcome.scale.to_string(), outcome.threads.to_string()];
-        *runs.entry(run).or_default() += 1;
+        let scale = format!("{} of the papers' numbers of keys and operations", outcome.scale);
+        let own = [
+            ("Machine", machine),
+            ("Lines flushed by", outcome.flush.to_lowercase()),
+            ("Scale", scale),
+            ("Threads", format!("at most {}", outcome.threads)),
+        ];
+        let own = own.map(|(name, value)| (name.to_owned(), value));
+        *runs.entry(own.into_iter().chain(outcome.run.iter().cloned()).collect()).or_default() += 1;
     }
-    let mut text = String::new();
-    for ([machine, flush, scale, threads], figures) in runs {
-        let _ = writeln!(
-            text,
-            "<dl><dt>Machine</dt><dd>{}</dd><dt>Lines flushed by</dt><dd>{}</dd><dt>Scale</dt><dd>{scale} of the \
-             papers' numbers of keys and operations</dd><dt>Threads</dt><dd>at most \
-             {threads}</dd><dt>Figures</dt><dd>{figures}</dd> </dl>",
-            escaped(&machine),
-            escaped(&flush.to_lowercase()),
-        );
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in runs.keys().flatten() {
+        if !names.contains(&&**name) {
+            names.push(name);
+        }
     }
-    if outcomes.iter().any(|outcome| outcome.scale < SMALL) {
+    let mut text = String::from("<h2 id=\"machine\">Machine</h2>\n<div class=\"wide\"><table>\n");
+    let cells = |name: &str, value: &dyn Fn(&RunFacts, usize) -> String| {
+        let cells: String =
+            runs.iter().map(|(run, figures)| format!("<td>{}</td>", escaped(&value(run, *figures)))).collect();
+        format!("<tr><th>{name}</th>{cells}</tr>\n")
+    };
+    for name in names {
+        let of = |run: &RunFacts, _| {
+            run.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()).unwrap_or_default()
+        };
+        text.push_str(&cells(name, &of));
+    }
+    text.push_str(&cells("Figures", &|_, figures| figures.to_string()));
+    text.push_str("</table></div>\n");
+    if outcomes.iter().any(|outcome| outcome.scale < FULL) {
         text.push_str(
-            "<p class=\"warning\">Some of it was run at a small scale, which keeps every command alive and fits into a \
-             cache: verdicts of such a run are of small trees.</p>\n",
+            "<p class=\"warning\">Some of it was run below the papers' scale, and most of its trees fit into a cache: \
+             claims that this decides are marked as not measured at this scale.</p>\n",
         );
     }
     text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count; thin \
@@ -167,9 +202,16 @@ fn machines(outcomes: &[Outcome]) -> String {
 }
 
 fn contents(outcomes: &[Outcome]) -> String {
+    let first = [("headlines".to_owned(), "Headline claims".to_owned())];
     let links = families(outcomes).into_iter().map(|name| (anchor(name), escaped(name)));
-    let others = [("durability", "Durability"), ("crashes", "Crashes")].map(|(id, name)| (id.into(), name.into()));
-    let links: Vec<_> = links.chain(others).map(|(id, name)| format!("<a href=\"#{id}\">{name}</a>")).collect();
+    let others = [("machine", "Machine"), ("durability", "Durability"), ("crashes", "Crashes")]
+        .map(|(id, name)| (id.into(), name.into()));
+    let links: Vec<_> = first
+        .into_iter()
+        .chain(links)
+        .chain(others)
+        .map(|(id, name)| format!("<a href=\"#{id}\">{name}</a>"))
+        .collect();
     format!("<nav>{}</nav>\n", links.join(" "))
 }
 
@@ -199,6 +241,7 @@ mod tests {
             continuous: true,
             conditions: "calm".into(),
             note: String::new(),
+            run: vec![("Compiler".into(), "of <reefs>".into())],
             machine: "one, ext4 on /dev/shoal, load average 3 at the start".into(),
             flush: "Clwb".into(),
             scale: 1.0,
@@ -243,12 +286,31 @@ mod tests {
         assert!(page.matches("<svg role=").count() == 1 && page.matches("viewBox").count() == 2, "{page}");
     }
 
+    fn kept_in(file: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/report").join(file)
+    }
+
     /// The results that the repository keeps, judged by today's claims.
     fn kept() -> Vec<Outcome> {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/report").join(RESULTS);
-        let mut outcomes: Vec<Outcome> = parsed(&path).expect("kept results");
+        let mut outcomes: Vec<Outcome> = parsed(&kept_in(RESULTS)).expect("kept results");
         outcomes.iter_mut().for_each(judge_again);
         outcomes
+    }
+
+    /// With `HOLM_WRITE=1` in the environment, the test writes the page: after a change of claims or of the page, no
+    /// figure has to be run again.
+    #[test]
+    fn the_kept_page_is_what_its_results_give() {
+        let outcomes = kept();
+        let crashes = fs::read_to_string(kept_in(CRASHES)).expect("kept crashes");
+        let (path, wanted) = (kept_in("report.html"), page(&outcomes, Some(&crashes)).expect("a page"));
+        if std::env::var_os("HOLM_WRITE").is_some() {
+            fs::write(&path, wanted).expect("the page can be written");
+            fs::write(kept_in(RESULTS), packed(&outcomes).expect("results")).expect("the results can be written");
+        } else {
+            let same = fs::read_to_string(&path).is_ok_and(|text| text == wanted);
+            assert!(same, "HOLM_WRITE=1 cargo test -p holm-figures the_kept_page writes {}", path.display());
+        }
     }
 
     #[test]

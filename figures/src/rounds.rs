@@ -4,6 +4,7 @@
 use crate::catalog::Chosen;
 use crate::judge::{Ran, judge};
 use crate::outcome::{Outcome, Point, Series, Spread};
+use crate::run_facts::{RunFacts, gather};
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Figure};
 use anyhow::{Context, Result, ensure};
@@ -32,7 +33,7 @@ pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path) -> Result<(
     let probe = out.join("figures.new");
     fs::write(&probe, "").with_context(|| format!("writing in {}", out.display()))?;
     fs::remove_file(&probe)?;
-    let machine = machine::describe(Path::new("."));
+    let machine = (machine::describe(Path::new(".")), gather());
     let planned: Vec<_> = studies.iter().map(|chosen| (chosen, (chosen.study.cells)(setting))).collect();
     // The work of cells differs by a factor of a thousand, so the remaining time is estimated from operations, not
     // cells.
@@ -107,7 +108,13 @@ fn series(figure: &Figure, measured: &[Measured]) -> Vec<Series> {
     all
 }
 
-fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Setting, machine: &str) -> Outcome {
+fn outcome(
+    chosen: &Chosen,
+    figure: &Figure,
+    measured: &[Measured],
+    setting: &Setting,
+    machine: &(String, RunFacts),
+) -> Outcome {
     let series = series(figure, measured);
     let ran = Ran { expected: chosen.family.expected, scale: setting.scale, threads: setting.threads };
     Outcome {
@@ -122,7 +129,8 @@ fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Se
         continuous: !matches!(figure.axis, Axis::Words(..)),
         conditions: chosen.study.conditions.into(),
         note: figure.note.into(),
-        machine: machine.into(),
+        machine: machine.0.clone(),
+        run: machine.1.clone(),
         flush: format!("{:?}", Flush::detect()),
         scale: setting.scale,
         threads: setting.threads,

@@ -22,6 +22,10 @@ holm_tree::designs! { $ for_each_variant:
     fast_fair_4k: leaf FastFair<255, Linear>, parent Sorted<8>, upper Sorted<8>;
     /// FAST and FAIR with binary search.
     fast_fair_halving: leaf FastFair<31, Halving>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    fast_fair_halving_1k: leaf FastFair<63, Halving>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    fast_fair_halving_2k: leaf FastFair<127, Halving>, parent Sorted<8>, upper Sorted<8>;
     /// The same in nodes of 4 KiB.
     fast_fair_halving_4k: leaf FastFair<255, Halving>, parent Sorted<8>, upper Sorted<8>;
     /// FAST and FAIR with sentinels beside the block, in nodes of 1 KiB.
@@ -51,6 +55,9 @@ holm_tree::designs! { $ for_each_variant:
     /// The same, searched one by one.
     fast_fair_fingerprints_scalar_4k: leaf FastFair<255, Fingerprints<Aside<32>, Scalar>>,
         parent Sorted<8>, upper Sorted<8>;
+    /// FAST and FAIR with fingerprints beside the block, searched one by one: the paper's.
+    fast_fair_fingerprints_scalar: leaf FastFair<31, Fingerprints<Aside<4>, Scalar>>,
+        parent Sorted<8>, upper Sorted<8>;
     /// FAST and FAIR with fingerprints in the block, searched one by one, in nodes of 4 KiB.
     fast_fair_fingerprints_inlaid_4k: leaf FastFair<255, Fingerprints<Inlaid<32>, Scalar>>,
         parent Sorted<8>, upper Sorted<8>;
@@ -72,7 +79,9 @@ holm_tree::designs! { $ for_each_variant:
     circ_sentinels_2k: leaf Circ<126, Sentinels<Aside<32>, Vector>>, parent Sorted<8>, upper Sorted<8>;
     /// The same in nodes of 4 KiB.
     circ_sentinels_4k: leaf Circ<254, Sentinels<Aside<64>, Vector>>, parent Sorted<8>, upper Sorted<8>;
-    /// Circ-Tree with sentinels in the block, searched one by one, in nodes of 4 KiB: the paper's.
+    /// Circ-Tree with sentinels in the block, searched one by one: the paper's.
+    circ_sentinels_inlaid: leaf Circ<30, Sentinels<Inlaid<8>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 4 KiB.
     circ_sentinels_inlaid_4k: leaf Circ<254, Sentinels<Inlaid<64>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
     /// Circ-Tree with fingerprints beside the block, searched with vector instructions.
     circ_fingerprints: leaf Circ<30, Fingerprints<Aside<4>, Vector>>, parent Sorted<8>, upper Sorted<8>;
@@ -82,6 +91,10 @@ holm_tree::designs! { $ for_each_variant:
     circ_fingerprints_2k: leaf Circ<126, Fingerprints<Aside<16>, Vector>>, parent Sorted<8>, upper Sorted<8>;
     /// The same in nodes of 4 KiB.
     circ_fingerprints_4k: leaf Circ<254, Fingerprints<Aside<32>, Vector>>, parent Sorted<8>, upper Sorted<8>;
+    /// Circ-Tree with fingerprints beside the block, searched one by one: the paper's.
+    circ_fingerprints_scalar: leaf Circ<30, Fingerprints<Aside<4>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    circ_fingerprints_scalar_4k: leaf Circ<254, Fingerprints<Aside<32>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
     /// FAST and FAIR at all levels, with durable nodes above the leaves too: the paper's.
     fast_fair_all: leaf FastFair<31, Linear>, parent Durable<FastFair<31, Linear>>, upper Durable<FastFair<31, Linear>>;
     /// The same with six children per node: the tree becomes high with few pairs.

@@ -225,6 +225,8 @@ const FLUSHES: Study = Study {
     ],
 };
 
+const LARGER: &str = "Larger nodes exist here only of FAST-FAIR and Circ-Tree.";
+
 const NODES: Study = Study {
     conditions: "plain memory, 300 ns more for each flushed line, keys and values of 8 bytes, uniform; one thread",
     exact: false,
@@ -243,6 +245,9 @@ const NODES: Study = Study {
         let large = [
             ("FF, inner nodes volatile", 1024.0, "fast_fair_1k"),
             ("FF, inner nodes volatile", 2048.0, "fast_fair_2k"),
+            ("CIRC, linear", 512.0, "circ_linear"),
+            ("CIRC, linear", 1024.0, "circ_linear_1k"),
+            ("CIRC, linear", 2048.0, "circ_linear_2k"),
         ];
         small.into_iter().chain(large.map(|(name, x, design)| Cell::new(name, x, 4 * pairs, work(design)))).collect()
     },
@@ -271,10 +276,24 @@ const NODES: Study = Study {
             measure: 0,
             unit: "insert, ns",
             axis: Axis::Numbers("bytes of a node"),
-            claims: &[Claim::more("FF, inner nodes volatile", "FF, inner nodes volatile", 2048.0)
-                .against_at(512.0)
-                .because("The paper says that FF degrades.")],
-            note: "Larger nodes exist here only of FAST-FAIR.",
+            claims: &[
+                Claim::more("FF, inner nodes volatile", "FF, inner nodes volatile", 2048.0)
+                    .against_at(512.0)
+                    .because("The paper says that FF degrades."),
+                Claim::more("CIRC, linear", "CIRC, linear", 2048.0)
+                    .against_at(512.0)
+                    .because("The paper says that Circ-Tree degrades."),
+            ],
+            note: LARGER,
+        },
+        Figure {
+            id: "ISLE-F8d",
+            title: "Search by node size",
+            measure: 1,
+            unit: "search, ns",
+            axis: Axis::Numbers("bytes of a node"),
+            claims: &[],
+            note: LARGER,
         },
     ],
 };

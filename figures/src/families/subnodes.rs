@@ -69,8 +69,8 @@ const THREADS: Study = Study {
                     .cause(Cause::Environment)
                     .headline("SSTree loads keys in order 2 to 4.4 times as fast as the others")
                     .because(
-                        "The paper says 2 to 4.4 times. By exact count SSTree flushes more lines and as many \
-                              blocks of 256 bytes; what is left are 32 threads and the medium's reads.",
+                        "The paper says 2 to 4.4 times. By exact count SSTree writes about as many blocks of 256 \
+                              bytes (SYN-D1); what is left are 32 threads and the medium's reads.",
                     ),
                 Claim::new("SS", "FF", 2.0, 0.5)
                     .cause(Cause::Environment)

@@ -3,6 +3,7 @@
 
 use super::epochs::{mixed, mops, written};
 mod ablations;
+mod epoch_lines;
 mod metrics;
 
 use crate::claim::Cause;
@@ -20,6 +21,8 @@ pub(crate) const FAMILY: Family = Family {
     expected: true,
     studies: &[
         METRICS,
+        epoch_lines::UNIFORM,
+        epoch_lines::SKEWED,
         READS,
         FLUSHES,
         TRACES,

@@ -126,7 +126,7 @@ fn causes(outcomes: &[Outcome]) -> String {
 /// Returns the claims of abstracts and conclusions.
 fn headlines(outcomes: &[Outcome]) -> String {
     let mut text = String::from(
-        "<h3 id=\"headlines\">Headline claims</h3>\n<table class=\"claims\">\n<thead><tr><th>claim</th><th>paper</th>\
+        "<h3 id=\"headlines\">Headline claims</h3>\n<table class=\"claims headlines\">\n<thead><tr><th>claim</th><th>paper</th>\
          <th>ours</th><th>verdict</th><th>figure</th></tr></thead>\n",
     );
     let mut none = true;

@@ -46,7 +46,11 @@ pub(super) fn class(verdict: Verdict) -> String {
 pub(super) fn badges(claim: &Judged, expected: bool) -> String {
     let verdict = claim.verdict;
     let verdict = format!("<span class=\"badge {}\">{}</span>", class(verdict), verdict.name_of(expected));
-    let cause = claim.cause.map(|cause| format!(" <span class=\"badge cause\">{}</span>", cause.name()));
+    // That verdict names its cause itself.
+    let cause = claim
+        .cause
+        .filter(|_| claim.verdict != Verdict::Unscaled)
+        .map(|cause| format!(" <span class=\"badge cause\">{}</span>", cause.name()));
     verdict + &cause.unwrap_or_default()
 }
 

@@ -7,7 +7,7 @@ use crate::traces::{all, ascending, uniform};
 use anyhow::Result;
 
 /// The designs with their names in the papers; ours last.
-const DESIGNS: [(&str, &str); 13] = [
+const DESIGNS: [(&str, &str); 14] = [
     ("FF", "fast_fair"),
     ("CIRC", "circ"),
     ("wB+", "wb_tree"),
@@ -19,6 +19,7 @@ const DESIGNS: [(&str, &str); 13] = [
     ("SS, N = 3", "ss_tree_three"),
     ("BD", "buffered"),
     ("HOLM", "holm"),
+    ("LINED", "lined"),
     ("HOLM, strict", "holm_strict"),
     ("BORDERS", "borders"),
 ];
@@ -92,7 +93,7 @@ const fn metric(
     (measure, unit): (usize, &'static str),
     claims: &'static [Claim],
 ) -> Figure {
-    let note = "BD and HOLM are durable by epochs, the others when an operation returns.";
+    let note = "BD, HOLM and LINED are durable by epochs, the others when an operation returns.";
     Figure { id, title, measure, unit, axis: Axis::Words("operation", OPERATIONS), claims, note }
 }
 
