@@ -126,8 +126,8 @@ fn causes(outcomes: &[Outcome]) -> String {
 /// Returns the claims of abstracts and conclusions.
 fn headlines(outcomes: &[Outcome]) -> String {
     let mut text = String::from(
-        "<h3 id=\"headlines\">Headline claims</h3>\n<table class=\"claims headlines\">\n<thead><tr><th>claim</th><th>paper</th>\
-         <th>ours</th><th>verdict</th><th>figure</th></tr></thead>\n",
+        "<h3 id=\"headlines\">Headline claims</h3>\n<table class=\"claims headlines\">\n<thead><tr><th>claim</th>\
+         <th>paper</th><th>ours</th><th>verdict</th><th>figure</th></tr></thead>\n",
     );
     let mut none = true;
     for (outcome, claim) in outcomes.iter().flat_map(|outcome| outcome.claims.iter().map(move |claim| (outcome, claim)))
