@@ -226,4 +226,22 @@ mod tests {
         assert!(store.remove_found(tree, b"north", found()).unwrap());
         assert_eq!(tides.len().unwrap(), 0);
     }
+
+    /// A sweep has found keys of a keyspace that is dropped before it notes its time. The note would be an entry of the
+    /// catalog, and the next open would have the keyspace again.
+    #[test]
+    fn a_sweep_does_not_bring_a_dropped_keyspace_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path()).unwrap();
+        let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true)).unwrap();
+        let engine = tides.engine().clone();
+        assert!(db.drop_keyspace("tides").unwrap());
+        let by = engine.store.wall_clock.now();
+        let noted = engine.catalog.note_sweep(&engine.store, tides.tree(), by);
+        assert!(matches!(noted, Err(crate::Error::Dropped { .. })), "{noted:?}");
+        drop((tides, engine));
+        db.close().unwrap();
+        let names = Database::open(folder.path()).unwrap().keyspaces().unwrap();
+        assert_eq!(names, ["default"]);
+    }
 }

@@ -212,6 +212,22 @@ fn truncated_or_zeroed_files() {
     }
 }
 
+/// A reader maps no file that is shorter than it was when it was closed: it would find no page behind the end.
+#[test]
+fn a_reader_refuses_files_that_are_cut() {
+    let disk = SimDisk::new();
+    let session = written(&disk, SHARED, 5);
+    session.db.clone().close().expect("a sound disk");
+    drop(session);
+    for name in ["leaves", "records"] {
+        let damaged = disk.kill();
+        let len = damaged.contents(&file(name)).map_or(0, |bytes| bytes.len());
+        assert!(damaged.truncate(&file(name), len - 4096));
+        let refused = SHARED.builder(&damaged).open_read_only("/d").map(drop);
+        assert!(matches!(refused, Err(Error::Corrupt { .. })), "{name}: {refused:?}");
+    }
+}
+
 /// Leaves have no checksum of their own, but a closed database has one over all of them, and its index one of each.
 #[test]
 fn a_flip_in_the_leaves_of_a_closed_database_is_damage() {

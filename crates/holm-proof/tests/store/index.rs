@@ -3,11 +3,12 @@
 
 use crate::each_call;
 use crate::history::{Contents, History, Mode, Session, contents};
-use holm::{Durability, RecoveredFrom};
+use holm::{Durability, Error, RecoveredFrom};
 use holm_proof::disk::{Fault, Kind, SECTOR, SimDisk};
 use std::path::Path;
 
 const INDEX: &str = "/d/index";
+const LEAVES: &str = "/d/leaves";
 
 /// Lives of a database: in each, it is opened, changed and closed.
 const LIVES: u32 = 3;
@@ -268,4 +269,38 @@ fn an_index_of_an_earlier_life_is_not_read() {
             assert_eq!(live_on(mode, &left, &history, &context), 1, "{context} was read");
         }
     }
+}
+
+/// A byte of the last leaf block that is in use.
+fn byte_in_use(mode: Mode, whole: &SimDisk) -> usize {
+    let leaves = whole.contents(Path::new(LEAVES)).expect("it is there");
+    let is_read = |byte: &usize| {
+        let disk = whole.kill();
+        assert!(disk.flip(Path::new(LEAVES), *byte, 0));
+        let db = mode.open(&disk).expect("by the index");
+        let pairs = |name: &str| db.keyspace(name).and_then(|space| space.iter().collect::<Result<Vec<_>, _>>());
+        ["north", "south"].iter().any(|name| matches!(pairs(name), Err(Error::Corrupt { .. })))
+    };
+    (0..leaves.len()).step_by(512).map(|block| block + 40).rev().find(is_read).expect("some leaf has pairs")
+}
+
+/// Nothing has looked at a leaf that is damaged, and closing makes no index, because a snapshot keeps a record. It
+/// reports the damage all the same, and does not vouch for it.
+#[test]
+fn closing_without_an_index_vouches_for_no_leaf_that_is_damaged() {
+    let mode = Mode::new(false, Durability::OnSync);
+    let (whole, ..) = closed(mode, 1, PAIRS);
+    let byte = byte_in_use(mode, &whole);
+    assert!(whole.flip(Path::new(LEAVES), byte, 0));
+    let db = mode.open(&whole).expect("by the index");
+    assert!(db.recovery().from_index);
+    let fresh = db.keyspace("fresh").expect("a sound disk");
+    fresh.insert("a", "1").expect("a sound disk");
+    let snapshot = db.snapshot().expect("sound");
+    fresh.insert("a", "2").expect("a sound disk");
+    let closed = db.close();
+    assert!(matches!(closed, Err(Error::Corrupt { .. })), "{closed:?}");
+    let again = mode.open(&whole.kill()).map(drop);
+    assert!(matches!(again, Err(Error::Corrupt { .. })), "{again:?}");
+    drop(snapshot);
 }

@@ -375,12 +375,15 @@ fn a_dropped_keyspace_says_so() {
     let hands = Hands::at(1_000);
     let (db, tides) = open(folder.path(), &hands);
     put_until(&tides, "key", "value", 1);
+    let own = db.begin();
+    own.insert_for(&tides, "key", "value", Duration::from_secs(9)).expect("small");
     assert!(db.drop_keyspace("tides").expect("it is there"));
     let dropped = |refused: Result<(), Error>| assert!(matches!(refused, Err(Error::Dropped { .. })), "{refused:?}");
     dropped(tides.insert_for("key", "value", Duration::ZERO));
     dropped(tides.expiry("key").map(drop));
     dropped(tides.persist("key").map(drop));
     dropped(tides.expired(time(2_000), 1).map(drop));
+    dropped(own.expiry(&tides, "key").map(drop));
     assert_eq!(db.sweep().expect("nothing to do"), 0);
 }
 

@@ -510,6 +510,7 @@ fn handles_that_are_gone() {
     assert!(db.drop_keyspace("s").expect("a disk"));
     assert!(matches!(reads.get(&space, "a"), Err(Error::Dropped { .. })));
     assert!(matches!(reads.iter(&space).expect("a handle").next(), Some(Err(Error::Dropped { .. }))));
+    assert!(matches!(writes.get(&space, "b"), Err(Error::Dropped { .. })), "a write of its own");
     assert!(matches!(writes.commit(), Err(Error::Dropped { .. })));
     assert!(matches!(both.commit(), Err(Error::Dropped { .. })));
     assert!(other.is_empty().expect("sound"));
