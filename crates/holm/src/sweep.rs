@@ -238,7 +238,7 @@ mod tests {
         assert!(db.drop_keyspace("tides").unwrap());
         let by = engine.store.wall_clock.now();
         let noted = engine.catalog.note_sweep(&engine.store, tides.tree(), by);
-        assert!(matches!(noted, Err(crate::Error::Dropped { .. })), "{noted:?}");
+        assert!(matches!(noted, Err(Error::Dropped { .. })), "{noted:?}");
         drop((tides, engine));
         db.close().unwrap();
         let names = Database::open(folder.path()).unwrap().keyspaces().unwrap();

@@ -394,8 +394,10 @@ fn time_does_not_go_back_over_a_close() {
     let hands = Hands::at(1_000);
     let (db, tides) = open(folder.path(), &hands);
     put_until(&tides, "key", "value", 1_500);
+    assert!(!tides.is_empty().expect("sound"));
     hands.set(2_000);
     assert_eq!(tides.get("key").expect("sound"), None);
+    assert!(tides.is_empty().expect("sound"), "what has expired is not there");
     hands.set(1_000);
     assert_eq!(tides.get("key").expect("sound"), None, "while it is open");
     drop(tides);
