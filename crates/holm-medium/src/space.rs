@@ -343,17 +343,23 @@ impl Space {
         {
             return Ok(offset);
         }
-        // At the end of the medium, one record only; after that, space in the first large page is better than none.
-        let grown = heap.extend(medium, share).map(|offset| (offset, share));
-        let grown = grown.or_else(|_| heap.extend(medium, bytes).map(|offset| (offset, bytes)));
-        let (offset, len) = grown.or_else(|error| heap.claim_cold(bytes, share).ok_or(error))?;
-        if heap.note() {
-            self.warm.store(heap.returns_below(), Relaxed);
-        }
+        let (offset, len) = self.extend(medium, &mut heap, bytes, share)?;
         if len > bytes {
             cache.go_on(&mut heap, offset + bytes, offset + len);
         }
         Ok(offset)
+    }
+
+    /// Takes `most` bytes at the end of the area. At the end of the medium `least` only; after that, space in the first
+    /// large page is better than none.
+    fn extend<M: Medium>(&self, medium: &M, heap: &mut Heap, least: u64, most: u64) -> Result<(u64, u64)> {
+        let grown = heap.extend(medium, most).map(|offset| (offset, most));
+        let grown = grown.or_else(|_| heap.extend(medium, least).map(|offset| (offset, least)));
+        let taken = grown.or_else(|error| heap.claim_cold(least, most).ok_or(error))?;
+        if heap.note() {
+            self.warm.store(heap.returns_below(), Relaxed);
+        }
+        Ok(taken)
     }
 
     /// Before the area grows: reclaims more of this thread's retired records, and what idle threads keep. Returns

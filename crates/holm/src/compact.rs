@@ -1,12 +1,11 @@
 //! A compaction: it moves records out of the end of the record area into free space before it, beside writers and at a
 //! bounded rate, and gives what becomes free back to the file system.
 //!
-//! `in_key_order` lays records together instead.
-//!
 //! Space chooses a limit: all that lies behind it finds room before it. The pass goes from leaf to leaf, as a scan
 //! does. A record behind the limit is copied as it is, and its leaf leads to the copy if the leaf is as it was read.
 //! So a value that another thread stores meanwhile is never undone. The former record is retired as any other, and no
 //! caller can observe the difference. A crash finds a prefix of the moves, and nothing of them is special.
+//! `in_key_order` has another pass, whose moves are the same.
 
 mod in_key_order;
 
@@ -21,7 +20,7 @@ use crate::pace::pause_after;
 use crate::record;
 use holm_medium::sync::{Instant, sleep};
 use holm_medium::{RecordRun, Word};
-use holm_tree::{Keys, LeafCursor, SeekTarget, Seen};
+use holm_tree::{Keys, LeafCursor, SeekTarget, Seen, Slot};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -86,7 +85,11 @@ pub struct Compact {
 
 impl fmt::Debug for Compact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Compact").field("rate", &self.rate).field("report", &self.report).finish_non_exhaustive()
+        f.debug_struct("Compact")
+            .field("rate", &self.rate)
+            .field("in_key_order", &self.in_key_order)
+            .field("report", &self.report)
+            .finish_non_exhaustive()
     }
 }
 
@@ -145,7 +148,8 @@ impl Compact {
 
     /// Moves records on the caller's thread, and sleeps between leaves to keep the rate. After each leaf, `watch` gets
     /// the report so far and may end the run. O(n) for each pass, and at most four passes; no more memory than a leaf
-    /// and a record take. Returns once what was moved is durable.
+    /// and a record take. In key order it is one pass, which has the keys of 8,192 leaves in memory, and calls `watch`
+    /// each time that it returns to a leaf. Returns once what was moved is durable.
     ///
     /// # Errors
     /// [`Invalid`](Error::Invalid): the database is a copy that the next incremental backup can be applied to, and a
@@ -187,18 +191,36 @@ impl Compact {
         Ok(())
     }
 
-    /// Moves what lies behind the limit. Ends: the low end rises with each leaf.
-    fn pass(
+    /// Moves what lies behind the limit.
+    fn pass<W: FnMut(&CompactReport) -> ControlFlow<()>>(
         &mut self,
         limit: u64,
         begun: Instant,
-        watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
+        watch: &mut W,
+    ) -> Result<ControlFlow<()>> {
+        self.each_leaf(begun, watch, |compact, tree, low, _| {
+            let behind = |slot: &&Slot| record::extent(slot.payload).0 >= limit;
+            let (_, keys) = compact.copy_keys(tree, low, |slots| slots.iter().filter(behind).copied().collect())?;
+            let next = compact.cursor.edge.take();
+            keys.iter().try_for_each(|key| compact.move_record(tree, key, &mut To::Below(limit)))?;
+            Ok(ControlFlow::Continue(next))
+        })
+    }
+
+    /// Visits the leaves of all keyspaces in order, until `visit` or the watcher breaks off. `visit` gets where a leaf
+    /// begins, and returns where the next one does. Ends: the low end rises with each leaf.
+    fn each_leaf<W: FnMut(&CompactReport) -> ControlFlow<()>>(
+        &mut self,
+        begun: Instant,
+        watch: &mut W,
+        mut visit: impl FnMut(&mut Self, &Arc<KeyspaceTree>, &[u8], &mut W) -> Result<ControlFlow<(), Option<Vec<u8>>>>,
     ) -> Result<ControlFlow<()>> {
         for tree in self.engine.catalog.trees() {
             let mut low = Some(Vec::new());
             while let Some(key) = low {
-                low = match self.compact_leaf(&tree, &key, limit) {
-                    Ok(next) => next.filter(|next| *next > key),
+                low = match visit(self, &tree, &key, watch) {
+                    Ok(ControlFlow::Continue(next)) => next.filter(|next| *next > key),
+                    Ok(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
                     Err(Error::Dropped { .. }) => None,
                     Err(error) => return Err(error),
                 };
@@ -217,22 +239,29 @@ impl Compact {
         pause.filter(|pause| !pause.is_zero()).into_iter().for_each(sleep);
     }
 
-    /// Moves the records of the leaf at `low`, and returns where the next leaf begins.
-    fn compact_leaf(&mut self, tree: &KeyspaceTree, low: &[u8], limit: u64) -> Result<Option<Vec<u8>>> {
-        let engine = self.engine.clone();
-        let (store, cursor) = (&engine.store, &mut self.cursor);
-        let keys = loop {
+    /// Copies the leaf at `low` into the cursor, and returns the slots that `choose` selects of it, with their keys.
+    fn copy_keys(
+        &mut self,
+        tree: &KeyspaceTree,
+        low: &[u8],
+        choose: impl Fn(&[Slot]) -> Vec<Slot>,
+    ) -> Result<(Vec<Slot>, Vec<Vec<u8>>)> {
+        let (store, cursor) = (&self.engine.store, &mut self.cursor);
+        let paging = store.storage.image().paging();
+        loop {
+            let begun = Instant::now();
             store.index.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), 0, cursor);
-            let behind = cursor.pairs.iter().filter(|slot| record::extent(slot.payload).0 >= limit);
-            let keys = || behind.filter_map(|slot| store.keys.key(*slot)).collect::<Vec<_>>();
-            if let Some(keys) = store.copied(tree, Some(cursor.leaf_version), keys)? {
-                break keys;
+            let chosen = choose(&cursor.pairs);
+            if paging.waits() {
+                store.keys.announce_records(&chosen);
             }
-        };
-        self.report.records_read += cursor.pairs.len() as u64;
-        let next = cursor.edge.take();
-        keys.iter().try_for_each(|key| self.move_record(tree, key, &mut To::Below(limit)))?;
-        Ok(next)
+            let keys = || chosen.iter().filter_map(|slot| store.keys.key(*slot)).collect();
+            if let Some(keys) = store.copied(tree, Some(cursor.leaf_version), keys)? {
+                paging.note(begun, 0);
+                self.report.records_read += cursor.pairs.len() as u64;
+                return Ok((chosen, keys));
+            }
+        }
     }
 
     /// Moves a record, and counts it. Does nothing where the record need not move or is gone, where its leaf keeps

@@ -72,7 +72,7 @@ impl CopiedPairs {
         let store = source.store();
         let keys = &store.keys;
         if keys.image.paging().waits() {
-            self.announce(keys, cursor, bounds);
+            announce(keys, cursor, bounds);
         } else if !cursor.was_ahead {
             keys.prefetch_records(cursor, bounds.low, bounds.direction, bounds.most);
         }
@@ -132,20 +132,6 @@ impl CopiedPairs {
         }
         next.for_each(|slot| keys.prefetch(slot.payload));
         Ok(())
-    }
-
-    /// Begins to read what the scan will copy from this leaf, and then from the next one.
-    #[cold]
-    fn announce(&self, keys: &Records, cursor: &LeafCursor<Records>, bounds: ScanBounds<'_>) {
-        let (now, next) = (&cursor.pairs[..], &cursor.ahead.pairs[..]);
-        if !cursor.was_ahead {
-            keys.announce_records(keys.wanted(cursor, bounds.low, bounds.direction, bounds.most));
-        }
-        let left = bounds.most.saturating_sub(now.len()).min(next.len());
-        keys.announce_records(match bounds.direction {
-            Direction::Forward => &next[..left],
-            Direction::Backward => &next[next.len() - left..],
-        });
     }
 
     /// Returns whether the next copy is one of those that are measured. Reading the clock takes two hundredths of the
@@ -208,6 +194,15 @@ impl CopiedPairs {
         let (key, value) = (key as usize, value as usize);
         (Slice::copied(&self.words, at, key), Slice::copied(&self.words, at + key, value))
     }
+}
+
+/// Begins to read what the scan will copy from this leaf, and then from the next one.
+#[cold]
+fn announce(keys: &Records, cursor: &LeafCursor<Records>, bounds: ScanBounds<'_>) {
+    if !cursor.was_ahead {
+        keys.announce_records(keys.wanted(cursor, bounds.low, bounds.direction, bounds.most));
+    }
+    keys.announce_records(ahead_of(cursor, &None, cursor.pairs.len().min(bounds.most), bounds));
 }
 
 /// The slots that the scan wants of the next leaf, if it continues there.

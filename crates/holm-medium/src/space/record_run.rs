@@ -3,7 +3,6 @@
 use super::{Space, lock};
 use crate::error::Result;
 use crate::medium::Medium;
-use crate::sync::atomic::Ordering::Relaxed;
 
 /// Bytes that are taken at a time and cut into runs. Neighbours then lie in one read of the disk.
 const PIECE: u64 = 256 << 10;
@@ -67,14 +66,7 @@ impl Space {
         }
         let (at, bytes) = match found {
             Some(found) => found,
-            None => {
-                let whole = heap.extend(medium, bytes).map(|offset| (offset, bytes));
-                let taken = whole.or_else(|_| heap.extend(medium, least).map(|offset| (offset, least)))?;
-                if heap.note() {
-                    self.warm.store(heap.returns_below(), Relaxed);
-                }
-                taken
-            }
+            None => self.extend(medium, &mut heap, least, bytes)?,
         };
         Ok(RecordRun { at, end: at + bytes })
     }

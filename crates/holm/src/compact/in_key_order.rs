@@ -7,12 +7,11 @@
 
 use super::{Compact, CompactReport, To};
 use crate::error::{Error, Result};
-use crate::keys::SearchKey;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
 use holm_medium::sync::Instant;
 use holm_medium::{Epoch, GRACE, RecordRun};
-use holm_tree::{Keys, SeekTarget, Slot};
+use holm_tree::Slot;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -65,65 +64,45 @@ impl Compact {
     }
 
     /// The same, and leaves to the caller what is left of record space that it has taken.
-    fn lay_all(
+    fn lay_all<W: FnMut(&CompactReport) -> ControlFlow<()>>(
         &mut self,
         plan: &mut Plan,
         begun: Instant,
-        watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
+        watch: &mut W,
     ) -> Result<()> {
-        for tree in self.engine.catalog.trees() {
-            let mut low = Some(Vec::new());
-            while let Some(key) = low {
-                low = match self.plan_leaf(&tree, &key, plan) {
-                    Ok(next) => next.filter(|next| *next > key),
-                    Err(Error::Dropped { .. }) => None,
-                    Err(error) => return Err(error),
-                };
-                if watch(&self.report).is_break()
-                    || plan.window.len() == WINDOW && self.lay_window(plan, begun, watch)?.is_break()
-                {
-                    return Ok(());
-                }
-            }
+        let passed = self.each_leaf(begun, watch, |compact, tree, low, watch| {
+            let next = compact.plan_leaf(tree, low, plan)?;
+            let is_full = plan.window.len() == WINDOW;
+            let ended = is_full && compact.lay_window(plan, begun, watch)?.is_break();
+            Ok(if ended { ControlFlow::Break(()) } else { ControlFlow::Continue(next) })
+        })?;
+        match passed {
+            ControlFlow::Continue(()) => self.lay_window(plan, begun, watch).map(|_| ()),
+            ControlFlow::Break(()) => Ok(()),
         }
-        self.lay_window(plan, begun, watch).map(|_| ())
     }
 
     /// Adds the leaf at `low` to the window, unless its records lie together. Returns where the next leaf begins.
     fn plan_leaf(&mut self, tree: &Arc<KeyspaceTree>, low: &[u8], plan: &mut Plan) -> Result<Option<Vec<u8>>> {
-        let engine = self.engine.clone();
-        let (store, cursor) = (&engine.store, &mut self.cursor);
-        let paging = store.storage.image().paging();
-        let (keys, bytes, last) = loop {
-            let begun = Instant::now();
-            store.index.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), 0, cursor);
-            let small = |slot: &Slot| record::extent(slot.payload).1 < PAGE_WORDS;
-            let mut moving: Vec<_> = cursor.pairs.iter().copied().filter(small).collect();
+        let is_small = |slot: &&Slot| record::extent(slot.payload).1 < PAGE_WORDS;
+        let before = plan.last;
+        let (moving, keys) = self.copy_keys(tree, low, |slots| {
+            let small: Vec<_> = slots.iter().filter(is_small).copied().collect();
             // A single record that lies alone would keep a large page of the file in use.
-            let single = moving.len() == 1 && !plan.last.is_some_and(|last| follows(last, moving[0]));
-            let last = moving.last().copied();
-            if !single && moving.windows(2).all(|pair| follows(pair[0], pair[1])) {
-                moving.clear();
-            }
-            if paging.waits() {
-                store.keys.announce_records(&moving);
-            }
-            let bytes = moving.iter().map(|slot| u64::from(record::extent(slot.payload).1) * 8).sum();
-            let keys = || moving.iter().filter_map(|slot| store.keys.key(*slot)).collect::<VecDeque<_>>();
-            if let Some(keys) = store.copied(tree, Some(cursor.leaf_version), keys)? {
-                paging.note(begun, 0);
-                break (keys, bytes, last);
-            }
-        };
-        self.report.records_read += cursor.pairs.len() as u64;
-        let free = store.index.leaf_slots().saturating_sub(cursor.pairs.len());
-        let next = cursor.edge.take();
-        plan.last = last.or(plan.last);
+            let single = small.len() == 1 && !before.is_some_and(|last| follows(last, small[0]));
+            let lie_together = small.windows(2).all(|pair| follows(pair[0], pair[1]));
+            if lie_together && !single { Vec::new() } else { small }
+        })?;
+        let (store, cursor) = (&self.engine.store, &mut self.cursor);
+        plan.last = cursor.pairs.iter().rfind(is_small).copied().or(plan.last);
         if !keys.is_empty() {
+            let bytes = moving.iter().map(|slot| u64::from(record::extent(slot.payload).1) * 8).sum();
             let run = store.storage.cut_run(&mut plan.piece, bytes)?;
-            plan.window.push(MovingLeaf { tree: tree.clone(), keys, moves: free.clamp(1, MOST_MOVES), moved: 0, run });
+            let free = store.index.leaf_slots().saturating_sub(cursor.pairs.len());
+            let moves = free.clamp(1, MOST_MOVES);
+            plan.window.push(MovingLeaf { tree: tree.clone(), keys: keys.into(), moves, moved: 0, run });
         }
-        Ok(next)
+        Ok(cursor.edge.take())
     }
 
     /// Moves the records of a window, and empties it.
