@@ -19,12 +19,11 @@ fn remove(key: u32) -> Vec<Change> {
     vec![(0, key.to_be_bytes().to_vec(), None)]
 }
 
-/// Seven megabytes of records, of which a tenth remains: in every large page.
-fn sparse(mode: Mode) -> (SimDisk, Contents) {
+/// A closed database after these changes, and what it has.
+fn closed_after(mode: Mode, changes: impl IntoIterator<Item = Vec<Change>>) -> (SimDisk, Contents) {
     let disk = SimDisk::new();
     let mut session = Session::begin(mode.open(&disk).expect("no faults"), mode, Contents::new()).expect("no faults");
-    (0..70).for_each(|key| session.step(put(key, 100_000)));
-    (0..70).filter(|key| key % 10 != 9).for_each(|key| session.step(remove(key)));
+    changes.into_iter().for_each(|change| session.step(change));
     assert!(session.failed.is_none());
     session.db.clone().close().expect("no faults");
     drop(session);
@@ -32,6 +31,12 @@ fn sparse(mode: Mode) -> (SimDisk, Contents) {
     let before = contents(&db, "at first");
     db.close().expect("no faults");
     (disk, before)
+}
+
+/// Seven megabytes of records, of which a tenth remains: in every large page.
+fn sparse(mode: Mode) -> (SimDisk, Contents) {
+    let puts = (0..70).map(|key| put(key, 100_000));
+    closed_after(mode, puts.chain((0..70).filter(|key| key % 10 != 9).map(remove)))
 }
 
 /// Compacts, and uses again what that has given back.
@@ -124,16 +129,7 @@ fn a_refusal_of_any_call_loses_nothing() {
 
 /// Some thousand records of words, in an order that is not that of their keys.
 fn scattered(mode: Mode) -> (SimDisk, Contents) {
-    let disk = SimDisk::new();
-    let mut session = Session::begin(mode.open(&disk).expect("no faults"), mode, Contents::new()).expect("no faults");
-    (0..2_000_u32).for_each(|key| session.step(put(key * 787 % 2_000, 40 + key as usize % 90)));
-    assert!(session.failed.is_none());
-    session.db.clone().close().expect("no faults");
-    drop(session);
-    let db = mode.open(&disk).expect("no faults");
-    let before = contents(&db, "at first");
-    db.close().expect("no faults");
-    (disk, before)
+    closed_after(mode, (0..2_000_u32).map(|key| put(key * 787 % 2_000, 40 + key as usize % 90)))
 }
 
 /// The process dies or power fails within a compaction in key order, whose rounds leave each leaf half moved.

@@ -38,7 +38,7 @@ fn sparse(db: &Database, count: u32) -> BTreeMap<Vec<u8>, Vec<u8>> {
     (0..count).filter(|number| number % 10 == 3).map(|number| (key(number).into(), vec![number as u8; 200])).collect()
 }
 
-fn contents(db: &Database) -> BTreeMap<Vec<u8>, Vec<u8>> {
+pub(crate) fn contents(db: &Database) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let space = db.keyspace("reefs").expect("a name");
     space.iter().map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("sound")).collect()
 }
@@ -162,27 +162,43 @@ fn emptied_large_pages_go_back_by_themselves() {
 fn a_compaction_is_not_seen_by_readers_writers_and_snapshots() {
     let folder = folder();
     let db = relaxed(folder.path());
-    let mut kept = sparse(&db, 40_000);
+    let kept = sparse(&db, 40_000);
+    // The writer may have taken all room before the records that lie last, and gives some of it up later.
+    is_not_seen(
+        &db,
+        kept,
+        |chance| key(chance.below(40_000) as u32).to_vec(),
+        || {
+            let (begun, mut moved) = (Instant::now(), 0);
+            while moved <= 100 {
+                assert!(begun.elapsed() < Duration::from_secs(60), "{moved} moved");
+                moved += compact(&db).records_moved;
+            }
+        },
+    );
+}
+
+/// Runs compactions beside a writer that draws keys, and beside readers of a snapshot. Each sees what it would without.
+pub(crate) fn is_not_seen(
+    db: &Database,
+    mut kept: BTreeMap<Vec<u8>, Vec<u8>>,
+    draw: impl Fn(&mut Chance) -> Vec<u8> + Sync,
+    compactions: impl FnOnce(),
+) {
     let snapshot = db.snapshot().expect("sound");
     let stop = AtomicBool::new(false);
     let written = thread::scope(|scope| {
         let writer = scope.spawn(|| {
             let (space, mut chance, mut written) = (db.keyspace("reefs").expect("a name"), Chance::new(3), vec![]);
             while !stop.load(SeqCst) {
-                let number = chance.below(40_000) as u32;
-                match chance.one_in(3) {
-                    true => {
-                        space.remove(key(number)).expect("sound");
-                        written.push((key(number), None));
-                    }
-                    false => {
-                        let value = chance.bytes(150);
-                        space.insert(key(number), &value).expect("room");
-                        written.push((key(number), Some(value)));
-                    }
+                let key = draw(&mut chance);
+                let value = (!chance.one_in(3)).then(|| chance.bytes(150));
+                match &value {
+                    Some(value) => space.insert(&key, value).expect("room"),
+                    None => drop(space.remove(&key).expect("sound")),
                 }
-                let read = space.get(key(number)).expect("sound").map(|value| value.to_vec());
-                assert_eq!(read, written.last().expect("one").1);
+                assert_eq!(space.get(&key).expect("sound").map(|value| value.to_vec()), value);
+                written.push((key, value));
             }
             written
         });
@@ -193,12 +209,7 @@ fn a_compaction_is_not_seen_by_readers_writers_and_snapshots() {
                 assert!(seen.map(|pair| pair.expect("sound").0.to_vec()).eq(kept.keys().cloned()));
             }
         });
-        // The writer may have taken all room before the records that lie last, and gives some of it up later.
-        let (begun, mut moved) = (Instant::now(), 0);
-        while moved <= 100 {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{moved} moved");
-            moved += compact(&db).records_moved;
-        }
+        compactions();
         stop.store(true, SeqCst);
         reader.join().expect("no failure");
         writer.join().expect("no failure")
@@ -206,12 +217,12 @@ fn a_compaction_is_not_seen_by_readers_writers_and_snapshots() {
     drop(snapshot);
     for (key, value) in written {
         match value {
-            Some(value) => drop(kept.insert(key.into(), value)),
-            None => drop(kept.remove(&key[..])),
+            Some(value) => drop(kept.insert(key, value)),
+            None => drop(kept.remove(&key)),
         }
     }
-    assert_eq!(contents(&db), kept);
-    assert_sound(&db);
+    assert_eq!(contents(db), kept);
+    assert_sound(db);
 }
 
 /// A value with a deadline keeps it, and one whose deadline is over stays absent.

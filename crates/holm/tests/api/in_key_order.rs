@@ -1,12 +1,11 @@
 //! A compaction in the order of the keys, through the public interface: what it moves, what it costs, and that no
 //! caller can observe anything else of it.
 
-use crate::tools::{Chance, Stop, assert_sound, folder, relaxed};
+use crate::compaction::{contents, is_not_seen};
+use crate::tools::{assert_sound, folder, relaxed};
 use holm::{CompactReport, Database, KeyspaceOptions};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::thread;
 use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
@@ -21,11 +20,6 @@ fn loaded(db: &Database) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let space = db.keyspace("reefs").expect("a name");
     shuffled().for_each(|number| space.insert(number.to_be_bytes(), [number as u8; 200]).expect("room"));
     (0..COUNT).map(|number| (number.to_be_bytes().into(), vec![number as u8; 200])).collect()
-}
-
-fn contents(db: &Database) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let space = db.keyspace("reefs").expect("a name");
-    space.iter().map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("sound")).collect()
 }
 
 fn ordered(db: &Database) -> CompactReport {
@@ -103,47 +97,16 @@ fn a_watcher_ends_it_at_any_leaf_and_no_space_is_lost() {
 fn it_is_not_seen_by_readers_writers_and_snapshots() {
     let folder = folder();
     let db = relaxed(folder.path());
-    let mut kept = loaded(&db);
-    let snapshot = db.snapshot().expect("sound");
-    let stop = AtomicBool::new(false);
-    let written = thread::scope(|scope| {
-        let writer = scope.spawn(|| {
-            let (space, mut chance, mut written) = (db.keyspace("reefs").expect("a name"), Chance::new(5), vec![]);
-            while !stop.load(SeqCst) {
-                let number = (chance.below(COUNT as usize) as u32).to_be_bytes();
-                let value = (!chance.one_in(3)).then(|| chance.bytes(250));
-                match &value {
-                    Some(value) => space.insert(number, value).expect("room"),
-                    None => drop(space.remove(number).expect("sound")),
-                }
-                let read = space.get(number).expect("sound").map(|value| value.to_vec());
-                assert_eq!(read, value);
-                written.push((number, value));
-            }
-            written
-        });
-        let _stop = Stop(&stop);
-        let reader = scope.spawn(|| {
-            while !stop.load(SeqCst) {
-                let seen = snapshot.keyspace("reefs").expect("it has it").iter();
-                assert!(seen.map(|pair| pair.expect("sound").0.to_vec()).eq(kept.keys().cloned()));
-            }
-        });
-        let moved: u64 = (0..3).map(|_| ordered(&db).records_moved).sum();
-        assert!(moved > u64::from(COUNT) / 2, "{moved} moved");
-        stop.store(true, SeqCst);
-        reader.join().expect("no failure");
-        writer.join().expect("no failure")
-    });
-    drop(snapshot);
-    for (key, value) in written {
-        match value {
-            Some(value) => drop(kept.insert(key.into(), value)),
-            None => drop(kept.remove(&key[..])),
-        }
-    }
-    assert_eq!(contents(&db), kept);
-    assert_sound(&db);
+    let kept = loaded(&db);
+    is_not_seen(
+        &db,
+        kept,
+        |chance| (chance.below(COUNT as usize) as u32).to_be_bytes().to_vec(),
+        || {
+            let moved: u64 = (0..3).map(|_| ordered(&db).records_moved).sum();
+            assert!(moved > u64::from(COUNT) / 2, "{moved} moved");
+        },
+    );
 }
 
 #[test]
