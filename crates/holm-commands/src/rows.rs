@@ -43,6 +43,11 @@ pub(crate) fn expiry_key(time: u64, key: &[u8]) -> Vec<u8> {
     [&[EXPIRY], &time.to_be_bytes()[..], key].concat()
 }
 
+/// Returns the version whose rows a row of garbage names; 0, which no collection has, if it is damaged.
+pub(crate) fn garbage_version(row: &[u8]) -> u64 {
+    row.get(1..).and_then(|rest| rest.first_chunk::<8>()).copied().map_or(0, u64::from_be_bytes)
+}
+
 /// Returns the key that follows all keys with this prefix; `None` if there is none.
 pub(crate) fn beyond(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != 0xff)?;

@@ -1,5 +1,6 @@
 //! The sweep: removes keys that have expired, and the members of large collections that no key has any more.
 
+use crate::context::Context;
 use crate::events::Effects;
 use crate::execute::At;
 use crate::over_holm::Databases;
@@ -44,22 +45,8 @@ impl Databases {
         let keys: Vec<_> = space.rows.range(due).take(MOST).collect::<holm::Result<_>>()?;
         swept.more |= keys.len() == MOST;
         for (index_key, _) in keys {
-            let (time, key) = index_key[1..].split_at(8);
-            let (removed, effects) = self.transact(at, |context| {
-                let entry = context.entry(key)?;
-                if entry.live().is_none() {
-                    if entry.is_stored() {
-                        context.note_event(at.database, None, "expired", key);
-                    }
-                    context.delete(&entry)?;
-                }
-                let is_of_the_key = entry.expiry().is_some_and(|expiry| expiry.to_be_bytes() == *time);
-                if !is_of_the_key {
-                    context.store.remove(at.database, Area::Rows, &index_key)?;
-                }
-                Ok(entry.live().is_none())
-            })?;
-            swept.expired += u64::from(removed);
+            let (gone, effects) = self.transact(at, |context| context.sweep_expiry(&index_key))?;
+            swept.expired += u64::from(gone.is_some());
             swept.effects.events.extend(effects.events);
         }
         Ok(())
@@ -69,8 +56,7 @@ impl Databases {
         let Some(space) = self.existing(number)? else { return Ok(()) };
         let garbage: Vec<_> = space.rows.prefix([rows::GARBAGE]).take(MOST).collect::<holm::Result<_>>()?;
         for (key, _) in garbage {
-            let version =
-                key.get(1..).and_then(|rest| rest.first_chunk::<8>()).map_or(0, |bytes| u64::from_be_bytes(*bytes));
+            let version = rows::garbage_version(&key);
             for family in rows::OF_VERSIONS {
                 let low = rows::key(family, version, &[]);
                 let high = rows::beyond(&low).unwrap_or_default();
@@ -79,5 +65,25 @@ impl Databases {
             space.rows.remove(&key)?;
         }
         Ok(())
+    }
+}
+
+impl Context<'_> {
+    /// Removes the key of an entry of the index by expiry, if it has expired, and the entry itself if the key has
+    /// another time. Returns whether there was a record to remove; `None` if the key lives.
+    pub(crate) fn sweep_expiry(&self, index_key: &[u8]) -> Outcome<Option<bool>> {
+        let (time, key) = index_key[1..].split_at(8);
+        let (entry, database) = (self.entry(key)?, self.database.get());
+        let gone = entry.live().is_none().then(|| entry.is_stored());
+        if let Some(is_stored) = gone {
+            if is_stored {
+                self.note_event(database, None, "expired", key);
+            }
+            self.delete(&entry)?;
+        }
+        if entry.expiry().is_none_or(|expiry| expiry.to_be_bytes() != *time) {
+            self.store.remove(database, Area::Rows, index_key)?;
+        }
+        Ok(gone)
     }
 }

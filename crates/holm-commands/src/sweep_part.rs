@@ -28,19 +28,11 @@ impl Context<'_> {
         let due = self.some_rows(&rows::expiry_key(0, &[]), &rows::expiry_key(self.now + 1, &[]), most)?;
         swept.more |= due.len() == most;
         for (row, _) in due {
-            let (time, key) = row[1..].split_at(8);
-            let entry = self.entry(key)?;
-            if entry.live().is_none() {
-                swept.expired += u64::from(entry.is_stored());
-                self.delete(&entry)?;
-            }
-            if entry.expiry().is_none_or(|expiry| expiry.to_be_bytes() != *time) {
-                self.store.remove(self.database.get(), Area::Rows, &row)?;
-            }
+            swept.expired += u64::from(self.sweep_expiry(&row)? == Some(true));
         }
         let mut left = most;
         for (row, _) in self.some_rows(&[rows::GARBAGE], &[rows::GARBAGE + 1], most)? {
-            let version = row.get(1..).and_then(|rest| rest.first_chunk::<8>()).copied().map_or(0, u64::from_be_bytes);
+            let version = rows::garbage_version(&row);
             for family in rows::OF_VERSIONS {
                 let low = rows::key(family, version, &[]);
                 for (member, _) in self.some_rows(&low, &rows::beyond(&low).unwrap_or_default(), left)? {
