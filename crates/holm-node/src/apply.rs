@@ -11,11 +11,12 @@ use crate::entry::{Entry, EntryKind, Input, Part, PartKind};
 use crate::fault::{Fault, Result};
 use crate::group::Group;
 use crate::marks::Marks;
+use crate::requests::{each_request, unknown, with_length};
 use crate::space::Space;
 use crate::state::{STATE, State};
 use crate::store_within::Within;
 use holm::{Error, Transaction};
-use holm_commands::{Context, Outcome, Protocol, Refusal, Reply, RequestLimits, RequestParser, run};
+use holm_commands::{Context, Outcome, Protocol, Refusal, Reply, run};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -187,11 +188,7 @@ impl<'t> Attempt<'t> {
             }
             EntryKind::Commands => {
                 for part in Part::read_all(entry.parts)? {
-                    let from = out.len();
-                    out.extend([0; 4]);
-                    self.part(&context, &part, &mut out)?;
-                    let length = (out.len() - from - 4) as u32;
-                    out[from..from + 4].copy_from_slice(&length.to_le_bytes());
+                    with_length(&mut out, |out| self.part(&context, &part, out))?;
                 }
             }
             EntryKind::Compare => {
@@ -227,18 +224,11 @@ impl<'t> Attempt<'t> {
     }
 
     fn commands<'c>(&self, context: &'c Context<'c>, part: &Part<'_>) -> std::result::Result<Vec<Reply>, Stop> {
-        let (mut parser, mut rest, mut replies) = (RequestParser::default(), part.requests, Vec::new());
-        let limits = RequestLimits::default();
-        while !rest.is_empty() {
-            let parsed = parser.parse(rest, &limits).map_err(|error| Fault::malformed("a request", error.0))?;
-            let length = parsed.ok_or_else(|| Fault::malformed("a whole request", "a part of one"))?;
-            let arguments = parser.arguments(rest);
-            if !arguments.is_empty() {
-                replies.push(self.command(context, &arguments)?);
-            }
-            rest = &rest[length..];
-            parser.next();
-        }
+        let mut replies = Vec::new();
+        each_request(part.requests, |words| {
+            replies.push(self.command(context, &words)?);
+            Ok::<_, Stop>(())
+        })?;
         Ok(replies)
     }
 
@@ -251,10 +241,7 @@ impl<'t> Attempt<'t> {
         if let Some(text) = self.left_out.get(&number) {
             return Ok(Reply::Error(text.clone()));
         }
-        let command = self.group.index.find(&arguments[0]).filter(|command| command.accepts(arguments.len()));
-        let Some(command) = command else {
-            return Ok(Reply::error("ERR unknown command, or wrong number of arguments"));
-        };
+        let Some(command) = self.group.find(arguments) else { return Ok(unknown()) };
         self.store.has_written.set(false);
         match self.known(run(context, command, arguments))? {
             Ok(reply) => Ok(reply),

@@ -31,6 +31,7 @@ mod group;
 mod marks;
 mod node;
 mod read;
+mod requests;
 mod restore;
 mod route;
 mod slot;

@@ -7,14 +7,12 @@ use crate::apply::encode;
 use crate::entry::{Input, Part, PartKind};
 use crate::fault::{Fault, Result};
 use crate::group::Group;
+use crate::requests::{each_request, unknown, with_length};
 use crate::space::Space;
 use crate::state::{STATE, State};
-use crate::store_at::{AtOneInstant, Direct};
+use crate::store_at::{AtOneInstant, Direct, READ_ONLY};
 use holm::Error;
-use holm_commands::{
-    Arguments, Command, Context, DIRECT, Function, OwnedArguments, Refusal, Reply, RequestLimits, RequestParser, Store,
-    WRITE, run,
-};
+use holm_commands::{Arguments, Command, Context, DIRECT, Function, OwnedArguments, Refusal, Reply, Store, WRITE, run};
 
 /// How often a read is begun anew because the group's keyspaces were exchanged.
 const MOST_ATTEMPTS: usize = 100;
@@ -31,11 +29,7 @@ impl Group {
     pub fn read(&self, parts: &[u8]) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         for part in Part::read_all(parts)? {
-            let from = out.len();
-            out.extend([0; 4]);
-            self.read_part(&part, &mut out)?;
-            let length = (out.len() - from - 4) as u32;
-            out[from..from + 4].copy_from_slice(&length.to_le_bytes());
+            with_length(&mut out, |out| self.read_part(&part, out))?;
         }
         Ok(out)
     }
@@ -123,19 +117,11 @@ impl Group {
 
     /// Reads the commands of a part, each with its entry in the table.
     fn requests(&self, bytes: &[u8]) -> Result<Vec<Request>> {
-        let (mut parser, mut rest, mut found) = (RequestParser::default(), bytes, Vec::new());
-        let limits = RequestLimits::default();
-        while !rest.is_empty() {
-            let parsed = parser.parse(rest, &limits).map_err(|error| Fault::malformed("a request", error.0))?;
-            let length = parsed.ok_or_else(|| Fault::malformed("a whole request", "a part of one"))?;
-            let words = parser.arguments(rest);
-            if !words.is_empty() {
-                let command = self.index.find(&words[0]).filter(|command| command.accepts(words.len()));
-                found.push((command, words.into()));
-            }
-            rest = &rest[length..];
-            parser.next();
-        }
+        let mut found = Vec::new();
+        each_request(bytes, |words| {
+            found.push((self.find(&words), words.into()));
+            Ok::<_, Fault>(())
+        })?;
         Ok(found)
     }
 }
@@ -146,11 +132,9 @@ fn carry_out<'c>(
     command: Option<&'static Command<Function>>,
     words: &Arguments<'_>,
 ) -> Result<Reply> {
-    let Some(command) = command else {
-        return Ok(Reply::error("ERR unknown command, or wrong number of arguments"));
-    };
+    let Some(command) = command else { return Ok(unknown()) };
     if command.flags & WRITE != 0 {
-        return Ok(Reply::error("ERR a part that only reads has a command that writes"));
+        return Ok(Reply::Error(READ_ONLY.into_text()));
     }
     match answered(run(context, command, words))? {
         Ok(reply) => Ok(reply),

@@ -6,7 +6,7 @@ use holm::{ReadTransaction, Slice};
 use holm_commands::{Area, Outcome, Range, Refusal, Store, Visitor};
 use std::ops::ControlFlow;
 
-const READ_ONLY: Refusal = Refusal::text("ERR a part that only reads has a command that writes");
+pub(crate) const READ_ONLY: Refusal = Refusal::text("ERR a part that only reads has a command that writes");
 
 /// Reads, each at an instant of its own: enough for commands that read one record.
 pub(crate) struct Direct<'s>(pub(crate) &'s Space);
