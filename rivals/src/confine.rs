@@ -9,14 +9,12 @@ use std::sync::OnceLock;
 static LIMIT: OnceLock<u64> = OnceLock::new();
 
 /// A control group, for as long as this lives.
-pub(crate) struct Group {
-    folder: PathBuf,
-}
+pub(crate) struct Group(Confinement);
 
 /// What a child needs to join a group.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Confinement {
-    pub(crate) bytes: u64,
+    bytes: u64,
     folder: PathBuf,
 }
 
@@ -37,23 +35,23 @@ impl Group {
         }
         let folder = parent.join(name);
         std::fs::create_dir(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        let group = Group { folder };
-        let file = group.folder.join(limit);
+        let group = Group(Confinement { bytes, folder });
+        let file = group.0.folder.join(limit);
         std::fs::write(&file, bytes.to_string()).with_context(|| format!("cannot write {}", file.display()))?;
         // A kernel without swap has no such file.
-        let _ = std::fs::write(group.folder.join(swap.0), swap.1);
+        let _ = std::fs::write(group.0.folder.join(swap.0), swap.1);
         Ok(group)
     }
 
-    pub(crate) fn confinement(&self, bytes: u64) -> Confinement {
-        Confinement { bytes, folder: self.folder.clone() }
+    pub(crate) fn confinement(&self) -> Confinement {
+        self.0.clone()
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         // All children have ended.
-        let _ = std::fs::remove_dir(&self.folder);
+        let _ = std::fs::remove_dir(&self.0.folder);
     }
 }
 

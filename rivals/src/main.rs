@@ -112,13 +112,12 @@ fn compare(arguments: &Arguments) -> Result<()> {
     let settle_seconds = arguments.settle;
     let machine = machine::describe(&arguments.dir);
     let (mut runs, mut kills) = (Vec::new(), Vec::new());
-    let memory = arguments.memory.map(|mebibytes| mebibytes << 20);
     let machine = match arguments.memory {
         Some(mebibytes) => format!("{machine}; {mebibytes} MiB of memory for each engine, pages of files included"),
         None => machine,
     };
-    let group = memory.map(confine::Group::create).transpose()?;
-    let confined = group.as_ref().zip(memory).map(|(group, bytes)| group.confinement(bytes));
+    let group = arguments.memory.map(|mebibytes| confine::Group::create(mebibytes << 20)).transpose()?;
+    let confined = group.as_ref().map(confine::Group::confinement);
     let order = |engine: &String, round: usize| {
         let plan = Plan { seed: plan.seed.wrapping_add(1000 * round as u64), ..plan.clone() };
         let (engine, folder) = (engine.clone(), arguments.dir.clone());
