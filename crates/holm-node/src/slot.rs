@@ -1,25 +1,11 @@
 //! Hash slots, as clients of a Redis Cluster compute them: CRC-16 (XMODEM) of the key, or of its hash tag.
 
+use crc::{CRC_16_XMODEM, Crc};
+
 /// The number of hash slots.
 pub const SLOTS: u16 = 16_384;
 
-const TABLE: [u16; 256] = table();
-
-const fn table() -> [u16; 256] {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut crc = (byte as u16) << 8;
-        let mut bit = 0;
-        while bit < 8 {
-            crc = if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 };
-            bit += 1;
-        }
-        table[byte] = crc;
-        byte += 1;
-    }
-    table
-}
+const CRC: Crc<u16> = Crc::<u16>::new(&CRC_16_XMODEM);
 
 /// Returns the slot of a key. What stands between the first `{` and the next `}` is hashed in place of the key, if it
 /// is not empty. O(key).
@@ -33,9 +19,7 @@ pub fn slot_of(key: &[u8]) -> u16 {
         let rest = &key[open + 1..];
         rest.iter().position(|byte| *byte == b'}').filter(|close| *close > 0).map(|close| &rest[..close])
     });
-    let crc =
-        tag.unwrap_or(key).iter().fold(0u16, |crc, byte| crc << 8 ^ TABLE[usize::from(crc >> 8 ^ u16::from(*byte))]);
-    crc % SLOTS
+    CRC.checksum(tag.unwrap_or(key)) % SLOTS
 }
 
 #[cfg(test)]
