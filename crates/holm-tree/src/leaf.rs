@@ -34,7 +34,7 @@ pub use crate::pairs::{MOST_PAIRS, Pairs};
 pub use crate::split::previous::{Latched, Unlatched};
 pub use context::{KeyRange, ReadContext, WriteContext};
 pub use copied_block::{CopiedBlock, CopiedSlot, ReadBlock};
-pub use durability::{Durability, PerEpoch, PerOperation, Versioned};
+pub use durability::{Durability, GaveWay, PerEpoch, PerOperation, Versioned};
 use holm_medium::{Medium, Persistent, Result, WriteHandle};
 pub use merge::Merge;
 pub use overflow::{OneBlock, Overflow, SeveralBlocks, WithOverflow};

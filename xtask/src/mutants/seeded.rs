@@ -233,6 +233,18 @@ const SEEDED: &[Seeded] = &[
         after: "false",
     },
     Seeded {
+        name: "recovery does not ask for the leaves that have the pairs of an emptied one",
+        file: "crates/holm-tree/src/rebuild/kept.rs",
+        before: "leaves.lost_heir(number, logged.epoch())",
+        after: "None::<u32>",
+    },
+    Seeded {
+        name: "a leaf that splits names one of its two heirs",
+        file: "crates/holm-tree/src/leaf/buffered/heirs.rs",
+        before: "heirs.get(1).filter",
+        after: "heirs.get(2).filter",
+    },
+    Seeded {
         name: "a commit forgets what it depends on",
         file: "crates/holm/src/transaction/reads.rs",
         before: "&self.reads.versions",

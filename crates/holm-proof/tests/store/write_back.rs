@@ -186,6 +186,47 @@ fn notices_any_block(mode: Mode) {
     }
 }
 
+/// Leaves split after the last record of the log, and pairs that are durable move to fresh blocks. The kernel loses the
+/// page of a fresh block, and keeps those of the emptied one: the log has the emptied block as it was, and of the fresh
+/// one nothing. Recovery notices each, also where a fresh leaf has split again.
+#[test]
+fn a_fresh_leaf_that_was_lost_is_noticed() {
+    let disk = SimDisk::new();
+    let db = ON_SYNC.open(&disk).expect("a sound disk");
+    let mut session = Session::begin(db, ON_SYNC, Contents::new()).expect("a sound disk");
+    let put = |key: u32| vec![(0, key.to_be_bytes().to_vec(), Some(key.to_be_bytes().to_vec()))];
+    (0..400).for_each(|key| session.step(put(key * 64)));
+    session.sync();
+    let before = disk.kill().contents(&file("leaves")).expect("it is there");
+    // In no log: every leaf splits, some of them twice; others lose pairs and merge.
+    (0..1500).for_each(|key| session.step(put(key * 7 + 1)));
+    (0..120).for_each(|key| session.step(vec![(0, (key * 64 + 12_800_u32).to_be_bytes().to_vec(), None)]));
+    let (history, killed) = (session.history(), disk.kill());
+    let after = killed.contents(&file("leaves")).expect("it is there");
+    let old = |at: usize| before.get(at..at + 512).unwrap_or(&[0; 512]);
+    let (mut noticed, mut harmless) = (0, 0);
+    for at in (512..after.len()).step_by(512).filter(|at| old(*at) != &after[*at..][..512]) {
+        let lost = killed.kill();
+        assert!(lost.overwrite(&file("leaves"), at, old(at)));
+        let context = format!("block {}", at / 512);
+        let db = ON_SYNC.open(&lost).unwrap_or_else(|error| panic!("{context}: {error}"));
+        if matches!(db.recovery().source, RecoveredFrom::Log { .. }) {
+            noticed += 1;
+            history.expect(&contents(&db, &context), &context);
+        } else {
+            // A leaf that got all its pairs after the last record: what is left is no prefix, and has what was synced.
+            harmless += 1;
+            let found = db.keyspace("north").expect("sound");
+            for key in (0..400_u32).map(|key| key * 64).filter(|key| !(12_800..20_480).contains(key)) {
+                assert!(found.get(key.to_be_bytes()).expect("sound").is_some(), "{context}: key {key}");
+            }
+        }
+    }
+    assert!(noticed > 40, "{noticed} lost leaves were noticed, {harmless} had nothing that was durable");
+    let db = ON_SYNC.open(&killed).expect("nothing is lost");
+    assert!(matches!(db.recovery().source, RecoveredFrom::PageCache), "{:?}", db.recovery());
+}
+
 /// A sync that fails during an open is recorded permanently: the next open does not trust the page cache either, even
 /// though the kernel has no further error to report. A sync that fails at the end of an open is recorded as well.
 #[test]

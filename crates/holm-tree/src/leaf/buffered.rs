@@ -12,8 +12,8 @@
 //! ```text
 //! bytes 0-23    three words of versions
 //!       24-51   28 fingerprints of whole keys
-//!       52-55   the number of the leaf's first block, 0 in that one itself
-//!       56-63   origin or heir 32 | keyspace 24 | skip 8
+//!       52-55   the number of the leaf's first block; in that one itself 0, or the second heir
+//!       56-63   origin or first heir 32 | keyspace 24 | skip 8
 //!       64-511  28 pairs {head, payload}
 //! ```
 //!
@@ -28,6 +28,7 @@
 pub mod block;
 mod copied;
 mod fingerprint_policy;
+mod heirs;
 mod kept;
 mod order;
 mod overflow_blocks;
@@ -45,9 +46,9 @@ pub use tagged::State;
 pub use versions::{Triple, Versions};
 
 use super::{
-    BlockState, ByVersions, Full, Home, Leaf, LeafRef, Merge, MergeRequest, MergedInto, Pairs, PerEpoch, Prefetch,
-    ReadBlock, ReadContext, RecoveryPoint, Replaced, SeveralBlocks, Split, SplitRequest, Versioned, WithOverflow,
-    WriteContext,
+    BlockState, ByVersions, Full, GaveWay, Home, Leaf, LeafRef, Merge, MergeRequest, MergedInto, Pairs, PerEpoch,
+    Prefetch, ReadBlock, ReadContext, RecoveryPoint, Replaced, SeveralBlocks, Split, SplitRequest, Versioned,
+    WithOverflow, WriteContext,
 };
 use crate::block_difference::BlockDifference;
 use crate::keys::{Keys, Slot};
@@ -398,6 +399,10 @@ impl<const BLOCKS: usize, F: Form> Versioned for Buffered<BLOCKS, F> {
 
     fn changes_after(&self, epoch: Epoch) -> Option<EpochSpan> {
         self.changed_after(epoch)
+    }
+
+    fn gave_way_after(&self, epoch: Epoch) -> Option<GaveWay> {
+        self.gave_way(epoch)
     }
 }
 

@@ -29,6 +29,8 @@ pub trait Durability<L: Leaf>: 'static {
     fn live_at(leaf: &L, epoch: Epoch, out: &mut Pairs) -> bool;
     /// As [`Versioned::changes_after`].
     fn changes_after(leaf: &L, epoch: Epoch) -> Option<EpochSpan>;
+    /// As [`Versioned::gave_way_after`].
+    fn gave_way_after(leaf: &L, epoch: Epoch) -> Option<GaveWay>;
     /// As [`Versioned::room`].
     fn room<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>, epoch: Epoch) -> usize;
     /// As [`Versioned::split_at`].
@@ -82,6 +84,10 @@ impl<L: Leaf> Durability<L> for PerOperation {
     }
 
     fn changes_after(_: &L, _: Epoch) -> Option<EpochSpan> {
+        None
+    }
+
+    fn gave_way_after(_: &L, _: Epoch) -> Option<GaveWay> {
         None
     }
 
@@ -195,6 +201,22 @@ pub trait Versioned: Leaf {
     /// Considers the epochs after the last logged one. Returns the first that the block holds a state of, and the last
     /// in which it changed.
     fn changes_after(&self, epoch: Epoch) -> Option<EpochSpan>;
+
+    /// Returns where the block's pairs are, if a split or merge after the last logged epoch has moved them. `None`
+    /// also for designs whose blocks do not know it.
+    fn gave_way_after(&self, epoch: Epoch) -> Option<GaveWay> {
+        let _ = epoch;
+        None
+    }
+}
+
+/// A block whose pairs a split or merge has moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GaveWay {
+    /// The epoch of the split or merge.
+    pub in_epoch: Epoch,
+    /// The first blocks of the leaves that have the pairs. They have changed in that epoch or later.
+    pub heirs: [Option<u32>; 2],
 }
 
 impl<L: Versioned> Durability<L> for PerEpoch {
@@ -223,6 +245,10 @@ impl<L: Versioned> Durability<L> for PerEpoch {
 
     fn changes_after(leaf: &L, epoch: Epoch) -> Option<EpochSpan> {
         leaf.changes_after(epoch)
+    }
+
+    fn gave_way_after(leaf: &L, epoch: Epoch) -> Option<GaveWay> {
+        leaf.gave_way_after(epoch)
     }
 
     fn room<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>, epoch: Epoch) -> usize {

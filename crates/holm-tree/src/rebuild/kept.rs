@@ -3,7 +3,8 @@
 //! The log says what the leaves led to at the end of the last logged epoch. The image must contain that as it was
 //! logged, whether the leaves still lead there or not: a page that went back in time shows in whatever lies on it.
 //! Changes of later epochs are in no log. Recovery writes their blocks and records to the files again, because their
-//! pages may be clean in memory and on no disk. Then it verifies them by their own checks.
+//! pages may be clean in memory and on no disk. Then it verifies them by their own checks. A block that a split or
+//! merge has emptied names the leaves that have its pairs, and those must be there.
 
 use super::leaves::{ChangedAfter, Leaves};
 use crate::keys::{Keys, Slot};
@@ -110,6 +111,9 @@ impl<K: Keys> LogComparison<'_, K> {
         leaves.live_at(number, logged.epoch(), &mut self.before);
         if changed {
             self.seen.unlogged.push(number);
+        }
+        if let Some(heir) = leaves.lost_heir(number, logged.epoch()) {
+            return Err(self.kept.lost_writes(heir));
         }
         let agrees = |slot: &Slot| {
             let extent = K::extent(slot.payload);

@@ -5,7 +5,7 @@
 
 use crate::design::Design;
 use crate::keys::Keys;
-use crate::leaf::{BlockState, Durability as _, Leaf, Overflow as _, Pairs, ReadContext, RecoveryPoint};
+use crate::leaf::{BlockState, Durability as _, GaveWay, Leaf, Overflow as _, Pairs, ReadContext, RecoveryPoint};
 use crate::tree_set::{DurabilityOf, OverflowOf, TreeSet};
 use holm_medium::{Epoch, EpochSpan, Image, Medium, Result};
 use holm_search::Search;
@@ -90,6 +90,10 @@ pub(crate) trait Leaves<K: Keys>: Sync {
     fn block_pairs(&self, number: u32, pairs: &mut Pairs);
     /// Copies the pairs of a block that were live at the end of an epoch, and returns the bytes that heads leave out.
     fn live_at(&self, number: u32, epoch: Epoch, pairs: &mut Pairs) -> usize;
+
+    /// Returns a leaf that a block names as having its pairs since a split or merge after an epoch, and that has not
+    /// changed since.
+    fn lost_heir(&self, number: u32, epoch: Epoch) -> Option<u32>;
 
     /// Writes these places and lengths to the files again.
     ///
@@ -208,6 +212,15 @@ impl<M: Medium, D: Design, K: Keys> Leaves<K> for LeavesOf<'_, M, D, K> {
             DurabilityOf::<D>::live_at(leaf, epoch, pairs);
             leaf.skip()
         })
+    }
+
+    fn lost_heir(&self, number: u32, epoch: Epoch) -> Option<u32> {
+        let GaveWay { in_epoch, heirs } = DurabilityOf::<D>::gave_way_after(self.tree_set.leaf(number)?, epoch)?;
+        let changed = |heir: &u32| {
+            let leaf = self.tree_set.leaf(*heir);
+            leaf.is_some_and(|leaf| DurabilityOf::<D>::changes_after(leaf, in_epoch - 1).is_some())
+        };
+        heirs.into_iter().flatten().find(|heir| !changed(heir))
     }
 
     fn write_again(&self, places: &[(u64, u64)]) -> Result<()> {

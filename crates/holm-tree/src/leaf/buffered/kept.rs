@@ -5,6 +5,7 @@
 //! After the last logged epoch, at most two epochs can have brought changes. So that state must be the same in the
 //! image and in the log's copy. The copy itself may hold stores of the epoch after its own.
 
+use super::heirs::owner_of;
 use super::tagged::State;
 use super::versions::Versions;
 use super::{Buffered, Form, SLOTS};
@@ -45,8 +46,9 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
                 return false;
             }
             // The first block's number and the keyspace must agree; what the block says of a split need not.
-            let differs = |word: usize| line[word] >> 32 != found[0][word] >> 32;
-            if state.bits != 0 && (differs(7) || fingerprints && differs(6)) {
+            let keyspace = line[7] >> 32 == found[0][7] >> 32;
+            let owner = !fingerprints || owner_of(line[6]) == owner_of(found[0][6]);
+            if state.bits != 0 && !(keyspace && owner) {
                 return false;
             }
             if fingerprints && slots(state.bits).any(|index| print_of(line, index) != print_of(&found[0], index)) {

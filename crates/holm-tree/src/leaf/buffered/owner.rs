@@ -4,26 +4,23 @@
 //! So the word needs no version, and no block needs a pair to keep another one reachable. With links from block to
 //! block, an empty block in the middle would be free after a crash, and the blocks after it unreachable.
 
+use super::heirs::owner_of;
 use super::{Buffered, Form, Volatile};
 use crate::keys::Keys;
 use crate::leaf::{BlockByte, Home, ReadContext, damaged};
-use holm_medium::{Medium, Result, Word, WriteHandle};
+use holm_medium::{Medium, Result, WriteHandle};
 
 impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
-    /// The word with the number of the leaf's first block, above the last fingerprints.
-    fn owner_word(&self) -> &Word {
-        &self.fingerprints[3]
-    }
-
     /// Returns the number of the leaf's first block; 0 in that block itself. It changes only while no state that a
     /// crash may choose names a slot of this block.
     #[inline]
     pub(super) fn owner(&self) -> u32 {
-        if BLOCKS == 1 { 0 } else { (self.owner_word().read() >> 32) as u32 }
+        if BLOCKS == 1 { 0 } else { owner_of(self.owner_word().read()) }
     }
 
     fn set_owner<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, number: u32) {
-        if self.owner() != number {
+        // The block's last use may have left the name of an heir there.
+        if (self.owner_word().read() >> 32) as u32 != number {
             handle.write(self.owner_word(), self.owner_word().read() & 0xffff_ffff | u64::from(number) << 32);
             handle.defer(self.owner_word());
         }

@@ -6,9 +6,9 @@
 //!
 //! After power loss, the recovery point decides for all blocks at once. The death of the process keeps every store in
 //! program order, so one store has to commit for all. A fresh leaf names its *origin*, one block that gives way, and
-//! becomes valid once the origin's word is empty. Every other block that gives way names its *heir* before that store.
+//! becomes valid once the origin's word is empty. Every block that gives way names its *heirs* before that store.
 
-use super::block::{HEIR, MovingPair};
+use super::block::MovingPair;
 use super::order::Order;
 use super::{Buffered, Form, SLOTS, Volatile};
 use crate::keys::Keys;
@@ -100,14 +100,14 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     fn supersede<M: Medium>(
         handle: &mut WriteHandle<'_, M>,
         outgoing: &Outgoing<'_, Self>,
-        heirs: &[LeafRef<'_, Self>],
+        heirs: &[&[LeafRef<'_, Self>]],
     ) {
-        for (_, block) in outgoing.iter().skip(1) {
-            // One store can empty only one block; these blocks name an heir, and the same store decides for them.
-            block.set_kin(handle, HEIR | heirs[0].number);
-        }
+        let numbers: Vec<_> = heirs.iter().map(|blocks| blocks[0].number).collect();
+        // One store can empty only one block. The others name an heir, and the same store decides for them. All name
+        // their heirs for recovery, which looks whether they are still there.
+        outgoing.iter().for_each(|(_, block)| block.name_heirs(handle, &numbers));
         outgoing.iter().for_each(|(_, block)| block.publish(handle, 0));
-        heirs.iter().for_each(|heir| heir.leaf.set_kin(handle, 0));
+        heirs.iter().copied().flatten().for_each(|heir| heir.leaf.set_kin(handle, 0));
     }
 
     /// Attaches another overflow block, if the leaf may have one more.
@@ -227,7 +227,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let all = [&[left, right], spare].concat();
         let contents = Contents { pairs: &pairs, home: self.home(), origin: Self::origin(&outgoing, own) };
         let used = Self::fill_blocks(&all, keys, handle, contents);
-        Self::supersede(handle, &outgoing, used);
+        Self::supersede(handle, &outgoing, &[used]);
         Split::new(left.number, None)
     }
 
@@ -296,7 +296,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
             Self::fill_blocks(&lower, keys, handle, contents(halves.lower, homes[0])),
             Self::fill_blocks(&upper, keys, handle, contents(halves.upper, homes[1])),
         ];
-        Self::supersede(handle, &outgoing, &used.concat());
+        Self::supersede(handle, &outgoing, &used);
         Some(Split::new(left.number, Some((separator, right.number))))
     }
 
@@ -322,7 +322,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let contents = Contents { pairs: &pairs, home, origin: Self::origin(&outgoing, own) };
         let fresh = [fresh];
         let used = Self::fill_blocks(&fresh, context.keys, handle, contents);
-        Self::supersede(handle, &outgoing, used);
+        Self::supersede(handle, &outgoing, &[used]);
         MergedInto::Fresh
     }
 }
