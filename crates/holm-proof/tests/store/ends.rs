@@ -160,6 +160,38 @@ fn power_lost_at_every_call_of_closing() {
     }
 }
 
+/// Closing fails at each of its calls. Then it fails for every other handle, too, and the next opening finds all that
+/// was synced, whatever the failed call has left.
+#[test]
+fn a_failure_of_closing_is_one_for_every_handle() {
+    let mut failures = 0;
+    for call in 0.. {
+        let disk = SimDisk::new();
+        let mut session = begin(&disk, on_sync(false));
+        (0..40).for_each(|key| session.step(put(key, 30)));
+        session.sync();
+        (20..60).for_each(|key| session.step(put(key, 50)));
+        let before = disk.calls().of(Kind::Any);
+        disk.fail(Kind::Any, before + call, Fault::Eio);
+        let closed = session.db.clone().close();
+        let reached = disk.calls().of(Kind::Any) - before;
+        let again = session.db.clone().close();
+        assert_eq!(closed.is_ok(), again.is_ok(), "call {call}: {closed:?}, then {again:?}");
+        failures += usize::from(closed.is_err());
+        let history = session.history();
+        drop(session);
+        for left in [disk.kill(), disk.crash_to_durable(), disk.crash_seeded(call)] {
+            let source = reopened(&left, on_sync(false), &history);
+            let is_clean = source == RecoveredFrom::CleanShutdown;
+            assert!(closed.is_ok() || !is_clean, "call {call}: {closed:?}, and then {source:?}");
+        }
+        if reached <= call {
+            break;
+        }
+    }
+    assert!(failures > 5, "{failures} calls failed");
+}
+
 /// What a process leaves that dies after this many operations of a batch: all stores are visible, and the intent
 /// leads to the whole batch. Epochs end only when a caller waits for it.
 fn died_in_a_batch(mode: Mode, done: usize, batch: &[Change]) -> (SimDisk, History) {

@@ -12,14 +12,14 @@ const COUNT: u32 = 8_000;
 const VALUE: [u8; 100] = [7; 100];
 
 /// A stream in memory, which does something else before it takes the bytes of one of its calls.
-struct Meddling<F: FnOnce()> {
+pub(crate) struct Meddling<F: FnOnce()> {
     bytes: Vec<u8>,
     calls: usize,
     meddle: Option<F>,
 }
 
 impl<F: FnOnce()> Meddling<F> {
-    fn at(calls: usize, meddle: F) -> Self {
+    pub(crate) fn at(calls: usize, meddle: F) -> Self {
         Meddling { bytes: Vec::new(), calls, meddle: Some(meddle) }
     }
 }
@@ -261,4 +261,36 @@ fn a_transaction_sees_no_keyspace_beside_what_followed_its_drop() {
         db.backup_to(stream).expect("a buffer");
         assert_eq!(other.len().expect("sound"), 1);
     }
+}
+
+/// The same for a transaction that has read many leaves and goes on at a snapshot of its own: also where its first read
+/// after the drop is the one that begins the snapshot.
+#[test]
+fn a_snapshot_of_a_transaction_does_not_hide_a_drop() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let [gone, other] = ["gone", "other"].map(|name| db.keyspace(name).expect("a name"));
+    gone.insert("a", "1").expect("room");
+    (0..4_000u32).for_each(|key| other.insert(key.to_be_bytes(), "1").expect("room"));
+    // One leaf for each read.
+    let begin = |leaves: u32| {
+        let transaction = db.begin();
+        assert!(transaction.contains_key(&gone, "a").expect("sound"));
+        (0..leaves)
+            .for_each(|leaf| assert!(transaction.get(&other, (leaf * 40).to_be_bytes()).expect("sound").is_some()));
+        transaction
+    };
+    let transactions: Vec<_> = (50..80).map(begin).collect();
+    let stream = &mut Meddling::at(0, || {
+        assert!(db.drop_keyspace("gone").expect("a disk"));
+        other.insert("b", "2").expect("room");
+        for (transaction, leaves) in transactions.iter().zip(50..) {
+            // Where the snapshot was there before the drop, the read is of the time before it.
+            let read = transaction.get(&other, "b");
+            assert!(matches!(read, Err(Error::Conflict) | Ok(None)), "after {leaves} leaves: {read:?}");
+        }
+        let conflicts = transactions.iter().filter(|it| it.get(&other, "b").is_err()).count();
+        assert!((1..30).contains(&conflicts), "{conflicts} had no snapshot by then");
+    });
+    db.backup_to(stream).expect("a buffer");
 }

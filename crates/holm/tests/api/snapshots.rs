@@ -1,6 +1,7 @@
 //! Snapshots, as their documentation has them: one instant, unchanged for as long as they live, and nothing left
 //! behind.
 
+use crate::dropped_copies::Meddling;
 use crate::tools::{Chance, Stop, assert_sound, folder, relaxed};
 use holm::{Database, Durability, Error, Keyspace, Snapshot, SnapshotKeyspace};
 use std::collections::BTreeMap;
@@ -278,6 +279,34 @@ fn the_oldest_ends_where_all_keep_too_much() {
     let kept = db.stats().snapshots;
     assert_eq!((kept.open, kept.memory_bytes, kept.record_bytes), (0, 0, 0));
     assert_sound(&db);
+}
+
+/// The snapshot of a backup ends beside it, because snapshots keep too much: so does the backup, and nothing that was
+/// written later is in it.
+#[test]
+fn a_backup_whose_snapshot_ends_is_none() {
+    for since_base in [false, true] {
+        let folder = folder();
+        let builder = Database::builder().snapshot_bytes(150_000).durability(Durability::OnSync);
+        let db = builder.open(folder.path()).expect("new");
+        let space = db.keyspace("s").expect("a name");
+        let write =
+            |value: u8| (0..2_000u32).for_each(|key| space.insert(key.to_be_bytes(), [value; 50]).expect("room"));
+        write(1);
+        let base = db.backup_to(&mut std::io::sink()).expect("a sink").epoch;
+        // In the first leaf, and large: the stream takes bytes before the backup comes to the second leaf.
+        space.insert(0u32.to_be_bytes(), vec![9; 300_000]).expect("room");
+        db.sync().expect("a disk");
+        let mut later = Vec::new();
+        let mut out = Meddling::at(1, || {
+            for value in 2..5 {
+                later.push(db.snapshot().expect("open"));
+                write(value);
+            }
+        });
+        let result = if since_base { db.backup_since(base, &mut out) } else { db.backup_to(&mut out) };
+        assert!(matches!(result, Err(Error::Ended)), "since the base: {since_base}: {result:?}");
+    }
 }
 
 #[test]
