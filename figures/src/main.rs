@@ -16,6 +16,7 @@ mod plot;
 mod reads;
 mod recorded;
 mod report;
+mod results;
 mod rounds;
 mod run_facts;
 mod setting;
@@ -74,6 +75,9 @@ struct Run {
     /// The folder for the results, one file per figure
     #[arg(long, default_value = "target/figures")]
     out: PathBuf,
+    /// Leaves out the figures that the folder has from a run of the same commit, scale, threads and rounds
+    #[arg(long)]
+    resume: bool,
 }
 
 fn main() -> Result<()> {
@@ -84,11 +88,15 @@ fn main() -> Result<()> {
         }
         Verb::Run(run) => {
             let given = Given { reads: reads::SEES, times: !reads::SEES, trace: run.trace.is_some() };
-            let studies = catalog::chosen(&run.ids, given)?;
+            let mut studies = catalog::chosen(&run.ids, given)?;
             let mut setting = setting::Setting::new(run.scale, run.threads, run.rounds)?;
             let recorded = run.trace.map(|path| Recorded::read(&path, setting.count(REQUESTS)));
             setting.trace = recorded.transpose()?.map(Arc::new);
-            rounds::run(&studies, &setting, &run.out)
+            let facts = run_facts::gather();
+            if run.resume {
+                results::without_those_in(&run.out, &mut studies, &setting, &facts)?;
+            }
+            rounds::run(&studies, &setting, &run.out, &facts)
         }
         Verb::Report { out, crashes } => report::write(&out, crashes.as_deref()),
     }

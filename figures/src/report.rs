@@ -8,47 +8,26 @@ use crate::catalog;
 use crate::judge::{Ran, judge};
 use crate::outcome::{Judged, Outcome, Verdict};
 use crate::plot::escaped;
+use crate::results::{self, CRASHES};
 use crate::run_facts::RunFacts;
 use anyhow::{Context, Result, ensure};
 use section::section;
-use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The papers' own scale.
 const FULL: f64 = 1.0;
 
 const STYLE: &str = include_str!("report.css");
 
-/// All outcomes in one file, one line each. A figure that ran since then has a file of its own beside it.
-const RESULTS: &str = "results.json";
-
-/// What the last report was given of crashes.
-const CRASHES: &str = "crashes.json";
-
 /// Reads the results in the folder, writes the page there, and packs the outcomes into one file.
 pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
-    let listing = fs::read_dir(out).with_context(|| format!("reading {}: nothing has been run", out.display()))?;
-    let paths = listing.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    let results = out.join(RESULTS);
-    let mut outcomes: Vec<Outcome> = if results.exists() { parsed(&results)? } else { Vec::new() };
-    let others = [results.clone(), out.join(CRASHES)];
-    let single =
-        |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "json") && !others.contains(path);
-    let single: Vec<_> = paths.iter().filter(single).collect();
-    for path in &single {
-        let outcome: Outcome = parsed(path)?;
-        outcomes.retain(|other| other.id != outcome.id);
-        outcomes.push(outcome);
-    }
+    let (mut outcomes, single) = results::read(out)?;
     outcomes.iter_mut().for_each(judge_again);
     ensure!(!outcomes.is_empty(), "there is no figure in {}: run some first", out.display());
-    outcomes.sort_by_key(|outcome| order(&outcome.id));
-    fs::write(&results, packed(&outcomes)?).with_context(|| format!("writing {}", results.display()))?;
-    // The one file contains them now.
-    single.into_iter().try_for_each(|path| fs::remove_file(path).with_context(|| path.display().to_string()))?;
+    results::pack(out, &outcomes, single)?;
     if let Some(path) = crashes {
         fs::copy(path, out.join(CRASHES)).with_context(|| format!("reading {}", path.display()))?;
     }
@@ -59,23 +38,12 @@ pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// Returns all results as one file, with a line for each.
-fn packed(outcomes: &[Outcome]) -> Result<String> {
-    let lines = outcomes.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-    Ok(format!("[\n{}\n]\n", lines.join(",\n")))
-}
-
 /// Judges the results by today's claims, which may be newer than the run.
 fn judge_again(outcome: &mut Outcome) {
     let Some((family, figure)) = catalog::figure(&outcome.id) else { return };
     let ran = Ran { expected: family.expected, scale: outcome.scale, threads: outcome.threads };
     outcome.claims = figure.claims.iter().map(|claim| judge(claim, ran, &outcome.series)).collect();
     outcome.note = figure.note.into();
-}
-
-fn parsed<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))
 }
 
 /// Numbers in a name compare as numbers: 7 before 13.
@@ -225,6 +193,8 @@ fn verdicts(claims: &[Judged]) -> impl Iterator<Item = (Verdict, usize)> {
 mod tests {
     use super::*;
     use crate::outcome::{Point, Series, Spread};
+    use crate::results::{RESULTS, packed, parsed};
+    use std::path::PathBuf;
 
     fn outcome() -> Outcome {
         let point = |x| Point { x, samples: vec![1.0], spread: Spread { least: 0.5, median: 1.0, greatest: 2.0 } };

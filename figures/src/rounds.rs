@@ -4,7 +4,8 @@
 use crate::catalog::Chosen;
 use crate::judge::{Ran, judge};
 use crate::outcome::{Outcome, Point, Series, Spread};
-use crate::run_facts::{RunFacts, gather};
+use crate::results::file_of;
+use crate::run_facts::RunFacts;
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Figure};
 use anyhow::{Context, Result, ensure};
@@ -12,7 +13,7 @@ use holm_bench::machine;
 use holm_medium::Flush;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 /// A cell, and for each round a vector of its measures.
@@ -23,17 +24,17 @@ fn rounds(chosen: &Chosen, setting: &Setting) -> (usize, usize) {
     if chosen.study.exact { (1, 0) } else { (setting.rounds, 1) }
 }
 
-pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path) -> Result<()> {
+pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path, facts: &RunFacts) -> Result<()> {
     fs::create_dir_all(out).with_context(|| format!("creating {}", out.display()))?;
     // Before anything is measured, not after.
     for figure in studies.iter().flat_map(|chosen| &chosen.figures) {
-        let path = file(out, figure.id);
+        let path = file_of(out, figure.id);
         ensure!(!path.is_dir(), "writing {}: it is a folder", path.display());
     }
     let probe = out.join("figures.new");
     fs::write(&probe, "").with_context(|| format!("writing in {}", out.display()))?;
     fs::remove_file(&probe)?;
-    let machine = (machine::describe(Path::new(".")), gather());
+    let machine = (machine::describe(Path::new(".")), facts.clone());
     let planned: Vec<_> = studies.iter().map(|chosen| (chosen, (chosen.study.cells)(setting))).collect();
     // The work of cells differs by a factor of a thousand, so the remaining time is estimated from operations, not
     // cells.
@@ -51,7 +52,7 @@ pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path) -> Result<(
         let seconds = began.elapsed().as_secs_f64();
         for figure in &chosen.figures {
             let outcome = Outcome { seconds, ..outcome(chosen, figure, &measured, setting, &machine) };
-            let path = file(out, figure.id);
+            let path = file_of(out, figure.id);
             // All or nothing: the page could not be written from a truncated file.
             let fresh = path.with_extension("new");
             fs::write(&fresh, serde_json::to_vec_pretty(&outcome)?)
@@ -62,10 +63,6 @@ pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path) -> Result<(
     }
     bar.finish_and_clear();
     Ok(())
-}
-
-fn file(out: &Path, id: &str) -> PathBuf {
-    out.join(format!("{id}.json"))
 }
 
 fn measure(chosen: &Chosen, cells: Vec<Cell>, setting: &Setting, bar: &ProgressBar) -> Result<Vec<Measured>> {
@@ -178,7 +175,7 @@ mod tests {
 
     /// Reads an outcome from the one file into which the report packs all of them.
     fn read(folder: &Path, id: &str) -> Outcome {
-        assert!(!file(folder, id).exists(), "the report packs {id}");
+        assert!(!file_of(folder, id).exists(), "the report packs {id}");
         let text = fs::read_to_string(folder.join("results.json")).expect("a file");
         let outcomes: Vec<Outcome> = serde_json::from_str(&text).expect("outcomes");
         outcomes.into_iter().find(|outcome| outcome.id == id).expect("an outcome")
@@ -197,7 +194,7 @@ mod tests {
         };
         let requests = (0..1_000).map(request).collect();
         setting.trace = Some(Arc::new(Recorded { requests, keys: (0..50).collect() }));
-        run(&studies, &setting, &folder).expect("it runs");
+        run(&studies, &setting, &folder, &crate::run_facts::gather()).expect("it runs");
         crate::report::write(&folder, None).expect("written");
         let exact = read(&folder, "SENT-X1");
         assert!(exact.exact && exact.series.len() == 6 && exact.series[0].points[0].samples.len() == 1);
@@ -234,7 +231,7 @@ mod tests {
         let study = Study { cells: |_| vec![Cell::new("never", 0.0, 1, || panic!("measured"))], ..*studies[0].study };
         studies[0].study = Box::leak(Box::new(study));
         let setting = Setting::new(0.000_1, Some(1), 1).expect("a setting");
-        let refused = run(&studies, &setting, &folder).expect_err("it cannot be written").to_string();
+        let refused = run(&studies, &setting, &folder, &RunFacts::new()).expect_err("it cannot be written").to_string();
         assert!(refused.contains("SENT-X1.json"), "{refused}");
         fs::remove_dir_all(&folder).expect("it was made");
     }

@@ -1,12 +1,13 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
-//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, report, redis-suite, redis-bench, redis-large,
-//! cluster, jepsen, install-c, wheel, new-leaf.
+//! miri, fuzz, stores, kill, power-cut, bench, designs, figures, artifact, report, redis-suite, redis-bench,
+//! redis-large, cluster, jepsen, install-c, wheel, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
 
 #![forbid(unsafe_code)]
 
+mod artifact;
 mod cluster;
 mod mutants;
 mod new_leaf;
@@ -70,6 +71,9 @@ enum Verb {
     /// `--reads`: it builds the program so that it counts the lines that operations read, and runs the figures that
     /// need this.
     Figures(Rest),
+    /// Runs all figures and the table of crashes, and writes the page of them. A second call goes on where the first
+    /// one ended.
+    Artifact(artifact::Artifact),
     /// Writes a page of the figures that have been run; arguments go to the program itself.
     Report(Rest),
     /// Measures `holm-server` beside `redis-server`, with `redis-benchmark` as the client of both.
@@ -165,6 +169,7 @@ fn main() -> Result<()> {
         Verb::Bench(rest) => run_program("release", "holm-rivals", (None, &[]), &rest.arguments),
         Verb::Designs(rest) => run_program("release", "holm-figures", (Some("designs"), &[]), &rest.arguments),
         Verb::Figures(rest) => figures("run", &rest.arguments),
+        Verb::Artifact(settings) => artifact::run(&settings),
         Verb::Report(rest) => figures("report", &rest.arguments),
         Verb::RedisBench(settings) => redis_bench::run(&settings),
         Verb::RedisLarge(settings) => redis_large::run(&settings),
