@@ -1,6 +1,7 @@
 //! Writes a page of all results: one self-contained file.
 
 mod answers;
+mod errata;
 mod section;
 mod tables;
 
@@ -77,6 +78,7 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
     body.push_str(&answers::answers(outcomes));
     body.push_str(&machines(outcomes));
     body.push_str(&answers::figures_by_verdict(outcomes));
+    body.push_str(&errata::errata());
     for name in families(outcomes) {
         let of: Vec<_> = outcomes.iter().filter(|outcome| outcome.family == name).collect();
         let paper = of.first().map_or("", |outcome| &outcome.paper);
@@ -170,7 +172,8 @@ fn machines(outcomes: &[Outcome]) -> String {
 }
 
 fn contents(outcomes: &[Outcome]) -> String {
-    let first = [("headlines".to_owned(), "Headline claims".to_owned())];
+    let first =
+        [("headlines", "Headline claims"), ("errata", "Errata")].map(|(id, name)| (id.to_owned(), name.to_owned()));
     let links = families(outcomes).into_iter().map(|name| (anchor(name), escaped(name)));
     let others = [("machine", "Machine"), ("durability", "Durability"), ("crashes", "Crashes")]
         .map(|(id, name)| (id.into(), name.into()));
