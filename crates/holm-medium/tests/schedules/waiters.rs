@@ -105,3 +105,26 @@ fn a_requested_tick_is_never_lost() {
         assert_eq!(clock.durable(), start);
     });
 }
+
+/// A writer that is throttled waits under the same lock, and a clock that is shut admits nobody.
+#[test]
+fn an_end_for_good_wakes_writers_that_wait_for_room() {
+    explore(1_500, || {
+        let clock = clock();
+        clock.limit(100);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // The second one waits for the end of the epoch of the first.
+                for _ in 0..2 {
+                    if let Err(refused) = clock.hold(100, 0) {
+                        assert!(matches!(refused, MediumError::Poisoned { .. }), "{refused:?}");
+                        return;
+                    }
+                }
+            });
+            // What it ends is published later, or never, if the disk refuses its record.
+            scope.spawn(|| clock.shut("it was closed"));
+        });
+        assert!(clock.hold(1, 0).is_err(), "nobody is admitted");
+    });
+}
