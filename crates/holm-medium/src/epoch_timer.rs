@@ -169,6 +169,7 @@ impl TimerThread {
             ::log::error!("holm: {error}; nothing more is accepted");
             self.storage.clock().poison(&error);
         }
+        self.storage.clock().end_waits();
         lock(&self.progress).stopped = true;
         for Flusher { given, done, thread } in self.flushers {
             drop((given, done));

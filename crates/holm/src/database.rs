@@ -498,9 +498,10 @@ impl Database {
         check::check(&self.engine)
     }
 
-    /// Makes everything durable and marks the database as cleanly closed. Other handles then refuse writes and still
-    /// read. The database stays locked until the last handle is dropped. Until then another open, in this or another
-    /// process, fails with [`Error::Locked`](crate::Error::Locked).
+    /// Makes everything durable, also what other threads wait for at this moment, and marks the database as cleanly
+    /// closed. Other handles then refuse writes and still read. The database stays locked until the last handle is
+    /// dropped. Until then another open, in this or another process, fails with
+    /// [`Error::Locked`](crate::Error::Locked).
     ///
     /// # Errors
     /// The first failure of the session, or a failure of closing.

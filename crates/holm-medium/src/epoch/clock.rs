@@ -150,8 +150,8 @@ impl Clock {
     /// Waits until an epoch is durable, and requests its end at once.
     ///
     /// # Errors
-    /// [`MediumError::Poisoned`] if the medium failed meanwhile. The error that was passed to [`Clock::refuse`], if
-    /// that keeps the epoch from becoming durable: it may still become so.
+    /// [`MediumError::Poisoned`] if the medium failed meanwhile, or was closed before the epoch began. The error that
+    /// was passed to [`Clock::refuse`], if that keeps the epoch from becoming durable: it may still become so.
     pub fn wait_durable(&self, epoch: Epoch) -> Result<()> {
         self.requests.wait_durable(&self.labels, epoch, None)
     }
@@ -336,6 +336,12 @@ impl Clock {
         self.requests.stop();
     }
 
+    /// For the thread that ends epochs, when it ends: threads that wait for an epoch which is not durable by now get
+    /// the error.
+    pub fn end_waits(&self) {
+        self.requests.end();
+    }
+
     /// Records a failed write or sync: nothing is acknowledged afterwards.
     pub fn poison(&self, why: &MediumError) {
         self.labels.failure().poison(why);
@@ -390,6 +396,35 @@ mod tests {
     #[should_panic(expected = "epoch 4 is drained before it has ended")]
     fn a_drain_of_the_active_epoch_is_refused() {
         clock().drain(FIRST_EPOCH, |_, _| {});
+    }
+
+    /// Threads that waited for the last epoch of a session got an error as soon as the close began, although the close
+    /// made the epoch durable.
+    #[test]
+    fn an_epoch_that_the_close_makes_durable_is_waited_for() {
+        let clock = clock();
+        let (wanted, later) = (clock.request_durable(FIRST_EPOCH), clock.request_durable(FIRST_EPOCH + 1));
+        clock.stop();
+        assert!(!clock.is_durable(wanted).unwrap());
+        let ended = clock.shut("it was closed");
+        assert!(!clock.is_durable(wanted).unwrap());
+        assert!(clock.is_durable(later).is_err(), "it never begins");
+        clock.publish(ended);
+        clock.end_waits();
+        assert!(clock.is_durable(wanted).unwrap());
+        clock.wait_durable(FIRST_EPOCH).unwrap();
+    }
+
+    /// The thread that ends epochs can end without the last one, for want of space.
+    #[test]
+    fn nobody_waits_for_an_epoch_that_is_given_up() {
+        let clock = clock();
+        let wanted = clock.request_durable(FIRST_EPOCH);
+        clock.stop();
+        clock.shut("it was closed");
+        clock.end_waits();
+        assert!(clock.is_durable(wanted).is_err());
+        assert!(clock.wait_durable(FIRST_EPOCH).is_err());
     }
 
     #[test]

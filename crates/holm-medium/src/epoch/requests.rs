@@ -20,6 +20,8 @@ pub(super) struct EpochRequests {
     /// The greatest epoch that a thread waits for.
     pub(super) wanted: Epoch,
     pub(super) stop: bool,
+    /// The thread that ends epochs has ended its last one, or has failed.
+    pub(super) ended: bool,
     /// Why nothing can be written for now, and how often writing was found impossible.
     pub(super) refusal: Option<MediumError>,
     pub(super) refusals: u64,
@@ -104,13 +106,20 @@ impl Requests {
         if labels.durable() >= wanted.epoch {
             return Ok(true);
         }
-        self.check_news(labels, &asked, wanted.refusals).map(|()| false)
+        self.check_news(labels, &asked, wanted).map(|()| false)
     }
 
     /// Returns why an epoch that is not durable yet will not become so, if that is known.
-    fn check_news(&self, labels: &Labels, asked: &EpochRequests, refusals: u64) -> Result<()> {
+    fn check_news(&self, labels: &Labels, asked: &EpochRequests, wanted: WantedEpoch) -> Result<()> {
+        if let Some(failure) = labels.failure().poisoned() {
+            return Err(failure.clone());
+        }
+        asked.refused(wanted.refusals)?;
+        if wanted.epoch <= labels.active() && !asked.ended {
+            // A close makes all epochs durable that have begun.
+            return Ok(());
+        }
         labels.failure().refuse_if_ended()?;
-        asked.refused(refusals)?;
         if asked.stop {
             return Err(MediumError::Poisoned { why: "the database was closed while waiting for an epoch".into() });
         }
@@ -126,6 +135,12 @@ impl Requests {
     pub(super) fn stop(&self) {
         self.lock().stop = true;
         self.requested.notify_all();
+        self.wake();
+    }
+
+    /// Says that no further epoch ends.
+    pub(super) fn end(&self) {
+        self.lock().ended = true;
         self.wake();
     }
 
@@ -161,12 +176,12 @@ impl Requests {
             return Ok(());
         }
         let mut asked = self.lock();
-        let refusals = asked.refusals;
+        let wanted = WantedEpoch { epoch, refusals: asked.refusals };
         loop {
             if labels.durable() >= epoch {
                 return Ok(());
             }
-            self.check_news(labels, &asked, refusals)?;
+            self.check_news(labels, &asked, wanted)?;
             if asked.wanted < epoch {
                 self.want(&mut asked, epoch);
             }

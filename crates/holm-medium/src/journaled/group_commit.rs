@@ -19,7 +19,7 @@ use crate::sync::atomic::Ordering::Relaxed;
 /// A record buffer of at most this many bytes is always kept.
 const SMALL_BUFFER: u64 = 256 << 10;
 
-/// Tells the observer that no further epoch becomes durable, also after a panic.
+/// Tells the observer, and those who wait for an epoch, that no further one becomes durable; also after a panic.
 struct Ending<'a> {
     shared: &'a Shared,
     why: Option<MediumError>,
@@ -30,6 +30,7 @@ impl Drop for Ending<'_> {
         if let Some(observer) = self.shared.observer() {
             observer.ended(self.why.as_ref());
         }
+        self.shared.storage().clock.end_waits();
     }
 }
 

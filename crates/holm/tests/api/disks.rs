@@ -1,19 +1,21 @@
-//! The operating system's files, with a log that can be made to fail and counts its measurements, or with descriptors
-//! that child processes inherit.
+//! The operating system's files, with a log that can be made to fail or to wait and counts its measurements, or with
+//! descriptors that child processes inherit.
 
 use holm_medium::vfs::{How, Identity, RealFs, Vfs, VfsFile};
 use rustix::fd::BorrowedFd;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The operating system's files, opened in another way.
 #[derive(Clone, Default)]
 pub(crate) struct Disk {
     broken: Arc<AtomicBool>,
     measured: Arc<AtomicUsize>,
+    held: Arc<Mutex<()>>,
+    begun_writes: Arc<AtomicUsize>,
     inherited: bool,
 }
 
@@ -26,6 +28,16 @@ impl Disk {
     /// Makes every later write and sync of the log fail.
     pub(crate) fn break_log(&self) {
         self.broken.store(true, SeqCst);
+    }
+
+    /// Makes every write of the log wait while the result lives.
+    pub(crate) fn hold_log(&self) -> MutexGuard<'_, ()> {
+        self.held.lock().expect("no test panics with it")
+    }
+
+    /// How many writes of the log have begun.
+    pub(crate) fn begun_writes(&self) -> usize {
+        self.begun_writes.load(SeqCst)
     }
 
     /// How often a file of the log has been asked for its bytes on disk.
@@ -53,11 +65,7 @@ impl Vfs for Disk {
             fcntl_setfd(fd, FdFlags::empty())?;
         }
         let is_log = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log."));
-        Ok(if is_log {
-            Box::new(Log { file, broken: self.broken.clone(), measured: self.measured.clone() })
-        } else {
-            file
-        })
+        Ok(if is_log { Box::new(Log { file, disk: self.clone() }) } else { file })
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -83,13 +91,12 @@ impl Vfs for Disk {
 
 struct Log {
     file: Box<dyn VfsFile>,
-    broken: Arc<AtomicBool>,
-    measured: Arc<AtomicUsize>,
+    disk: Disk,
 }
 
 impl Log {
     fn refuse(&self) -> io::Result<()> {
-        if self.broken.load(SeqCst) { Err(io::Error::other("the test has broken the log")) } else { Ok(()) }
+        if self.disk.broken.load(SeqCst) { Err(io::Error::other("the test has broken the log")) } else { Ok(()) }
     }
 }
 
@@ -104,6 +111,8 @@ impl VfsFile for Log {
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
         self.refuse()?;
+        self.disk.begun_writes.fetch_add(1, SeqCst);
+        let _held = self.disk.hold_log();
         self.file.write_at(buf, offset)
     }
 
@@ -134,7 +143,7 @@ impl VfsFile for Log {
     }
 
     fn disk_bytes(&self) -> io::Result<u64> {
-        self.measured.fetch_add(1, SeqCst);
+        self.disk.measured.fetch_add(1, SeqCst);
         self.file.disk_bytes()
     }
 

@@ -1,8 +1,10 @@
 //! The durability table, row by row, as far as a living process can see it. A copy of the files plays the power cut:
 //! recovery does not trust copies, so it opens them at the last log entry that was synced.
 
+use crate::disks::Disk;
 use crate::tools::{self, Chance, assert_sound, copy, folder, on_disk, relaxed};
 use holm::{Database, Durability, ImageMode, Keyspace, RecoveredFrom};
+use std::sync::Arc;
 use std::time::Duration;
 
 fn open(durability: Durability, path: &std::path::Path) -> (Database, Keyspace) {
@@ -340,4 +342,34 @@ fn a_private_image() {
         drop(space);
         db.close().expect("a sound close");
     }
+}
+
+/// What waited for the last epoch of a session, in `Strict` reads too, got `Poisoned` as soon as another thread closed
+/// the database, although the close made the epoch durable.
+#[test]
+fn a_close_makes_durable_what_waits_for_the_last_epoch() {
+    let (folder, disk) = (folder(), Disk::default());
+    let builder = tools::builder().vfs(Arc::new(disk.clone()), [0; 2]).durability(Durability::Strict);
+    let db = builder.open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let (held, writes) = (disk.hold_log(), disk.begun_writes());
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| space.insert("north", "coral"));
+        while disk.begun_writes() == writes {
+            std::thread::yield_now();
+        }
+        // From here on, nothing but the close brings news: the log waits.
+        let (bell, news) = std::sync::mpsc::channel();
+        db.on_sync(move || bell.send(()).unwrap_or_default());
+        let sync = db.begin_sync().expect("open");
+        let closer = scope.spawn(|| db.clone().close());
+        news.recv().expect("the close stops the clock");
+        let early = sync.is_done();
+        drop(held);
+        assert!(matches!(early, Ok(false)), "{early:?}");
+        writer.join().expect("no panic").expect("the close makes it durable");
+        closer.join().expect("no panic").expect("a disk");
+        assert!(sync.is_done().expect("closed"));
+    });
+    assert_eq!(space.get("north").expect("still reads").as_deref(), Some(&b"coral"[..]));
 }
