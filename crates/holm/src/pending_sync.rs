@@ -157,8 +157,8 @@ impl Database {
 
     /// Lets a function be called whenever [`PendingSync::is_done`] may answer anew, failures included, for as long as
     /// the database is open. A thread of the database calls it and ends no epoch meanwhile, so it should only wake
-    /// others; it must not wait for the database. What it owns lives as long as the database: a handle of it would keep
-    /// it open for ever.
+    /// others; it must not wait for the database. If it panics, that is logged and has no other effect. What it owns
+    /// lives as long as the database: a handle of it would keep it open for ever.
     pub fn on_sync(&self, call: impl Fn() + Send + Sync + 'static) {
         self.engine.store.clock().on_news(call);
     }
@@ -254,6 +254,21 @@ mod tests {
         let waiting = thread::spawn(move || block_on(sync).0);
         db.close().unwrap();
         waiting.join().unwrap().unwrap();
+    }
+
+    /// The panic ended the thread that makes epochs durable: every later write was refused. A close met it as well.
+    #[test]
+    fn a_function_that_panics_at_news_harms_no_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::builder().capacity(1 << 30).open(folder.path().join("test.holm")).unwrap();
+        db.on_sync(|| panic!("a bug of the caller"));
+        let (bell, news) = mpsc::channel();
+        db.on_sync(move || bell.send(()).unwrap_or_default());
+        db.keyspace("reefs").unwrap().insert("north", "coral").unwrap();
+        db.sync().unwrap();
+        news.recv().unwrap();
+        db.sync().unwrap();
+        db.close().unwrap();
     }
 
     /// A sync that nobody rings a bell for would be waited for until another write comes.

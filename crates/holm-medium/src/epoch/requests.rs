@@ -7,6 +7,7 @@ use super::labels::Labels;
 use crate::error::{MediumError, Result};
 use crate::sync::Instant;
 use crate::sync::{Condvar, Mutex, MutexGuard};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,7 +81,12 @@ impl Requests {
         self.epoch_ended.notify_all();
         // Without the lock, so that a listener may do anything that does not wait for an epoch.
         let listeners = self.listeners.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
-        listeners.iter().for_each(|listener| listener());
+        for listener in listeners {
+            // Their callers' bug: it must not end the thread that makes epochs durable, nor be met by who closes.
+            if catch_unwind(AssertUnwindSafe(|| listener())).is_err() {
+                ::log::error!("holm: a function that is called for news about epochs has panicked");
+            }
+        }
     }
 
     /// Lets a function be called whenever there is news for those who wait.
