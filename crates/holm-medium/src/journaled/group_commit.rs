@@ -61,12 +61,10 @@ fn end_epochs(shared: &Shared) -> Result<()> {
         } else {
             end_epoch_stopped(shared, &mut epoch_record)
         };
-        if let Err(error) = make_durable(shared, &mut epoch_record, ended) {
+        if let Err(error) = make_durable(shared, &mut epoch_record, ended, last) {
             end(shared, &epoch_record, &error);
             return Err(error);
         }
-        // The next epoch began after this moment.
-        shared.counters().not_durable_since(last);
         usual = epoch_record.padded_len().max(usual - usual / 16);
         if epoch_record.memory() > SMALL_BUFFER.max(4 * usual) {
             // One large value, or a load that is over, must not keep its memory forever.
@@ -102,8 +100,8 @@ fn end_last_epoch(shared: &Shared, epoch_record: &mut EpochRecord) -> Epoch {
     ended
 }
 
-/// Writes the record of an ended epoch, and publishes the epoch.
-fn make_durable(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) -> Result<()> {
+/// Writes the record of an ended epoch, and publishes the epoch. The next one began after the moment `next`.
+fn make_durable(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch, next: Instant) -> Result<()> {
     let clock = &shared.storage().clock;
     if let Some(error) = clock.poisoned() {
         // The end of the epoch has waited for the operation that failed, so an interrupted batch belongs to this
@@ -126,10 +124,12 @@ fn make_durable(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) -
         // published, and so before the next one can end: the observer reads states that the epoch after next reuses.
         observer.epoch_durable(ended, &mut epoch_record.places());
     }
+    // Before a waiter of the epoch can ask what is not durable.
+    shared.counters().record_in_writing.store(0, Relaxed);
+    shared.counters().not_durable_since(next);
     // After the record is durable: if the epoch were published first, a power cut could undo what a waiter has
     // acknowledged.
     clock.publish(ended);
-    shared.counters().record_in_writing.store(0, Relaxed);
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 use crate::disks::Disk;
 use crate::tools::{self, Chance, assert_sound, copy, folder, on_disk, relaxed};
 use holm::{Database, Durability, ImageMode, Keyspace, RecoveredFrom};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 fn open(durability: Durability, path: &std::path::Path) -> (Database, Keyspace) {
@@ -201,6 +201,30 @@ fn statistics_tell_what_a_power_cut_would_take() {
     db.sync().expect("a disk");
     let epochs = db.stats().epochs;
     assert_eq!((epochs.pending_bytes, epochs.pending_ns), (0, 0));
+}
+
+/// The record of an epoch still counted as pending for a moment after the epoch was durable, and after `sync` had
+/// returned.
+#[test]
+fn what_is_durable_is_not_pending() {
+    let folder = folder();
+    let (db, space) = open(Durability::OnSync, folder.path());
+    db.sync().expect("a disk");
+    space.insert("north", "coral").expect("room");
+    let (epoch, (seen, looks)) = (db.stats().epochs.active, std::sync::mpsc::channel());
+    let looker = Arc::new(Mutex::new(Some(db.clone())));
+    let held = looker.clone();
+    db.on_sync(move || {
+        let db = held.lock().expect("no panic");
+        // The thread that makes epochs durable calls this, right after that.
+        if let Some(db) = db.as_ref().filter(|db| db.durable_epoch() >= epoch) {
+            seen.send(db.stats().epochs.pending_bytes).unwrap_or_default();
+        }
+    });
+    db.sync().expect("a disk");
+    assert_eq!(looks.recv(), Ok(0));
+    // The function would keep the database open.
+    looker.lock().expect("no panic").take();
 }
 
 /// Without a time promise, yet always a prefix: of single writes in order, no later one without the earlier ones.
