@@ -113,7 +113,7 @@
 //! | key | 64 KiB ([`MAX_KEY`]), empty allowed |
 //! | value | 1 GiB ([`MAX_VALUE`]), empty allowed |
 //! | batch, writes of a transaction | 64 MiB of keys and values; each write counts 64 bytes more |
-//! | keyspaces | 16 million, with names of 1 to 255 bytes |
+//! | keyspaces | 16 million, with names of 1 to 255 bytes; dropped ones can count: see [`Database::keyspace`] |
 //! | database | [`Builder::capacity`]; data may exceed memory, inner nodes may not |
 //! | open | after a close reads an index; after a crash reads every leaf: about 0.3 s for a million small records |
 //! | processes | one writer, or any number of readers of a database that was closed |
