@@ -205,7 +205,6 @@ impl Shared {
     pub(super) fn fail(&self, error: &MediumError) {
         ::log::error!("holm: {}: {error}; nothing more is accepted", self.storage.medium.dir.display());
         self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert_with(|| error.clone());
-        self.storage.clock.poison(error);
         let path = superblock_path(&self.storage.medium.dir);
         let mut journal = self.journal();
         let mut marked = journal.superblock.clone();
@@ -216,6 +215,8 @@ impl Shared {
         }
         journal.superblock = marked;
         drop(journal);
+        // After the mark: a program may end at its first error.
+        self.storage.clock.poison(error);
         self.checkpoint_done();
     }
 }
