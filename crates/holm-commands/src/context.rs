@@ -4,6 +4,7 @@ use crate::cursors::Cursors;
 use crate::events::Effects;
 use crate::refusal::{Outcome, Refusal};
 use crate::store::{Area, Range, Store, Visitor};
+use crate::unwritten::Unwritten;
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 
@@ -37,6 +38,8 @@ pub struct Context<'s> {
     pub(crate) event: Cell<Option<&'static str>>,
     /// Changes are parts of another one, and no events.
     pub(crate) is_quiet: Cell<bool>,
+    /// What a command has changed in memory, if further commands of the same transaction may change it once more.
+    pub(crate) unwritten: Unwritten,
 }
 
 impl<'s> Context<'s> {
@@ -55,6 +58,7 @@ impl<'s> Context<'s> {
             wanted_events: 0,
             event: Cell::new(None),
             is_quiet: Cell::new(false),
+            unwritten: Unwritten::default(),
         }
     }
 
@@ -84,6 +88,9 @@ impl<'s> Context<'s> {
     /// # Errors
     /// As [`Store::scan`]; [`Refusal::TooLong`] if the command has visited more pairs than it may.
     pub(crate) fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
+        if area == Area::Keys {
+            self.settle()?;
+        }
         self.store.scan(database, area, range, &mut |key, value| {
             if self.budget.get() == 0 {
                 return ControlFlow::Break(());
@@ -101,7 +108,10 @@ impl<'s> Context<'s> {
 
     /// Notes that a key has elements that somebody may wait for.
     pub fn signal(&self, key: &[u8]) {
-        self.effects.borrow_mut().signals.push((self.database.get(), key.to_vec()));
+        let (database, signals) = (self.database.get(), &mut self.effects.borrow_mut().signals);
+        if signals.last().is_none_or(|last| last.0 != database || last.1 != key) {
+            signals.push((database, key.to_vec()));
+        }
     }
 
     /// States which event the next change of a key is.

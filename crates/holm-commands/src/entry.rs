@@ -7,6 +7,7 @@ use crate::record::{Kind, NewRecord, Record};
 use crate::refusal::{Outcome, Refusal, WRONG_TYPE};
 use crate::rows;
 use crate::store::Area;
+use std::borrow::Cow;
 
 /// The longest key and the longest member: the store's longest key, less what stands before it in a row.
 pub const MAX_NAME: usize = holm::MAX_KEY - 32;
@@ -21,13 +22,19 @@ pub(crate) fn check_name(name: &[u8]) -> Outcome<()> {
 
 /// A key, and its record if it has one.
 pub(crate) struct Entry<'k> {
-    pub(crate) key: &'k [u8],
+    pub(crate) key: Cow<'k, [u8]>,
     pub(crate) database: u32,
     stored: Option<Record>,
     is_live: bool,
 }
 
 impl Entry<'_> {
+    /// Returns the same with a key of its own.
+    pub(crate) fn into_owned(self) -> Entry<'static> {
+        let Entry { key, database, stored, is_live } = self;
+        Entry { key: Cow::Owned(key.into_owned()), database, stored, is_live }
+    }
+
     /// Returns the record, unless the key is absent or has expired.
     pub(crate) fn live(&self) -> Option<&Record> {
         self.stored.as_ref().filter(|_| self.is_live)
@@ -75,11 +82,14 @@ impl Context<'_> {
 
     /// Reads a key of any database.
     pub(crate) fn entry_in<'k>(&self, database: u32, key: &'k [u8]) -> Outcome<Entry<'k>> {
+        // What an earlier command has left in memory may be about this key.
+        self.settle()?;
+        let key = Cow::Borrowed(key);
         if key.len() > MAX_NAME {
             // No such key was ever stored.
             return Ok(Entry { key, database, stored: None, is_live: false });
         }
-        let stored = self.store.get(database, Area::Keys, key)?.map(Record::decode).transpose()?;
+        let stored = self.store.get(database, Area::Keys, &key)?.map(Record::decode).transpose()?;
         let is_live = stored.as_ref().is_some_and(|record| record.expiry.is_none_or(|expiry| expiry > self.now));
         Ok(Entry { key, database, stored, is_live })
     }
@@ -94,7 +104,7 @@ impl Context<'_> {
 
     /// Gives a key a record in place of what it has, or removes it.
     pub(crate) fn replace(&self, entry: &Entry<'_>, new: Option<NewRecord<'_>>) -> Outcome<()> {
-        check_name(entry.key)?;
+        check_name(&entry.key)?;
         let Entry { key, database, stored, .. } = entry;
         let database = *database;
         self.note_change(entry, new.as_ref());
@@ -167,9 +177,9 @@ impl Context<'_> {
         if record.in_rows && from.database == to.database {
             // The rows go on to live under the other key: they are no garbage.
             if let Some(time) = record.expiry {
-                self.store.remove(from.database, Area::Rows, &rows::expiry_key(time, from.key))?;
+                self.store.remove(from.database, Area::Rows, &rows::expiry_key(time, &from.key))?;
             }
-            self.store.remove(from.database, Area::Keys, from.key)?;
+            self.store.remove(from.database, Area::Keys, &from.key)?;
         } else {
             self.delete(from)?;
         }

@@ -154,7 +154,7 @@ impl Context<'_> {
             return;
         }
         let name = stated.unwrap_or_else(|| event_of(self.command.get()));
-        let note = |kind, name| self.note_event(entry.database, kind, name, entry.key);
+        let note = |kind, name| self.note_event(entry.database, kind, name, &entry.key);
         match (entry.live(), new) {
             (old, Some(new)) => {
                 if old.is_none() {

@@ -14,11 +14,15 @@ use crate::reply::Reply;
 use crate::store::{Area, Range, Store, Visitor};
 use holm::Slice;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 /// Returns whether a command may share a transaction with others: it writes one key, and does not wait.
 pub fn may_share(command: &Command<Function>) -> bool {
     command.flags & WRITE != 0 && command.flags & BLOCKING == 0 && command.keys == ONE
 }
+
+/// A command has reopened what an earlier one has left, and has not saved it. No client sees it.
+const LOST: Refusal = Refusal::text("ERR an earlier change is lost");
 
 /// What a key has after the commands so far. It is written to the transaction once no command is about it any more.
 struct Kept {
@@ -32,27 +36,26 @@ struct Kept {
 struct Shared<'d> {
     within: Within<'d>,
     /// The running command has written, or has tried to.
-    has_written: Cell<bool>,
-    /// The key of each area that was used last: the record that all commands change, and often the same row.
-    kept: [RefCell<Option<Kept>>; 2],
+    has_written: Rc<Cell<bool>>,
+    /// The record that was used last: mostly all commands change it.
+    kept: RefCell<Option<Kept>>,
 }
 
 impl Shared<'_> {
-    /// Writes what is kept of an area.
-    fn flush(&self, area: Area) -> Outcome<()> {
-        let Some(Kept { database, key, value, .. }) = self.kept[area as usize].take().filter(|kept| kept.is_changed)
-        else {
+    /// Writes the record that is kept.
+    fn flush(&self) -> Outcome<()> {
+        let Some(Kept { database, key, value, .. }) = self.kept.take().filter(|kept| kept.is_changed) else {
             return Ok(());
         };
         match value {
-            Some(value) => self.within.insert(database, area, &key, &value),
-            None => self.within.remove(database, area, &key),
+            Some(value) => self.within.insert(database, Area::Keys, &key, &value),
+            None => self.within.remove(database, Area::Keys, &key),
         }
     }
 
     /// Keeps what a key has from now on.
-    fn keep(&self, database: u32, area: Area, key: &[u8], value: Option<Slice>, is_changed: bool) -> Outcome<()> {
-        if let Some(kept) = &mut *self.kept[area as usize].borrow_mut()
+    fn keep(&self, database: u32, key: &[u8], value: Option<Slice>, is_changed: bool) -> Outcome<()> {
+        if let Some(kept) = &mut *self.kept.borrow_mut()
             && kept.key == key
             && kept.database == database
         {
@@ -60,38 +63,49 @@ impl Shared<'_> {
             kept.is_changed |= is_changed;
             return Ok(());
         }
-        self.flush(area)?;
-        *self.kept[area as usize].borrow_mut() = Some(Kept { database, key: key.to_vec(), value, is_changed });
+        self.flush()?;
+        *self.kept.borrow_mut() = Some(Kept { database, key: key.to_vec(), value, is_changed });
         Ok(())
     }
 }
 
 impl Store for Shared<'_> {
     fn get(&self, database: u32, area: Area, key: &[u8]) -> Outcome<Option<Slice>> {
-        if let Some(kept) = &*self.kept[area as usize].borrow()
+        if area == Area::Rows {
+            return self.within.get(database, area, key);
+        }
+        if let Some(kept) = &*self.kept.borrow()
             && kept.key == key
             && kept.database == database
         {
             return Ok(kept.value.clone());
         }
-        self.flush(area)?;
+        self.flush()?;
         let value = self.within.get(database, area, key)?;
-        self.keep(database, area, key, value.clone(), false)?;
+        self.keep(database, key, value.clone(), false)?;
         Ok(value)
     }
 
     fn insert(&self, database: u32, area: Area, key: &[u8], value: &[u8]) -> Outcome<()> {
         self.has_written.set(true);
-        self.keep(database, area, key, Some(Slice::from(value)), true)
+        match area {
+            Area::Keys => self.keep(database, key, Some(Slice::from(value)), true),
+            Area::Rows => self.within.insert(database, area, key, value),
+        }
     }
 
     fn remove(&self, database: u32, area: Area, key: &[u8]) -> Outcome<()> {
         self.has_written.set(true);
-        self.keep(database, area, key, None, true)
+        match area {
+            Area::Keys => self.keep(database, key, None, true),
+            Area::Rows => self.within.remove(database, area, key),
+        }
     }
 
     fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
-        self.flush(area)?;
+        if area == Area::Keys {
+            self.flush()?;
+        }
         self.within.scan(database, area, range, visit)
     }
 
@@ -114,22 +128,27 @@ impl Databases {
         at: At<'_>,
         budget: u64,
     ) -> Option<(Vec<Reply>, Effects)> {
+        let (_, first) = commands.clone().next()?;
+        let _turn = self.turns.wait(at.database, first.at(1));
         let done = self.db.transact(|transaction| {
             let within = Within { databases: self, transaction };
-            let store = Shared { within, has_written: Cell::new(false), kept: Default::default() };
+            let store = Shared { within, has_written: Rc::default(), kept: RefCell::default() };
             let context = at.context(&store, self);
             context.limit(budget);
+            context.unwritten.share(store.has_written.clone());
             let replies = commands.clone().map(|(command, arguments)| {
                 store.has_written.set(false);
                 match run(&context, command, &arguments) {
+                    _ if context.unwritten.is_reopened() => Err(LOST),
                     Ok(reply) => Ok(reply),
                     Err(Refusal::Text(text)) if !store.has_written.get() => Ok(Reply::Error(text)),
                     Err(refusal) => Err(refusal),
                 }
             });
             let replies = replies.collect::<Outcome<Vec<_>>>()?;
+            context.settle()?;
             let effects = context.into_effects();
-            [Area::Keys, Area::Rows].into_iter().try_for_each(|area| store.flush(area))?;
+            store.flush()?;
             Outcome::Ok((replies, effects))
         });
         done.ok()

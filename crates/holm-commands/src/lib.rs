@@ -7,9 +7,11 @@
 //! | `command`, `table` | what is known about each command; the table of all, with one line for each function |
 //! | `store` | what commands need of a store; `over_holm` is that of one database of Holm |
 //! | `execute`, `one_key`, `many_gets`, `joined` | running commands: one, several at one instant, or at a snapshot |
-//! | `context`, `entry`, `walk` | what a command sees: the time, keys and their records, walks over them |
+//! | `context`, `entry`, `walk`, `window` | what a command sees: the time, keys and their records, walks over them |
 //! | `record`, `rows` | the bytes at rest |
 //! | `members`, `list` | collections, small ones within a record and large ones as rows |
+//! | `turns` | whose turn it is to write a key that several threads write at once |
+//! | `unwritten` | a collection that several commands of a transaction change, and that is written once |
 //! | `sketch`, `geohash` | HyperLogLogs and places, as bytes and scores |
 //! | `sweep`, `sweep_part` | the removal of what has expired, and of the rows of removed collections |
 //! | `fingerprint` | a number that differs once a key differs, for replicated stores |
@@ -49,7 +51,10 @@ mod store;
 mod sweep;
 mod sweep_part;
 mod table;
+mod turns;
+mod unwritten;
 mod walk;
+mod window;
 
 pub use arguments::{Arguments, Options, OwnedArguments, Place};
 pub use command::{
@@ -64,10 +69,11 @@ pub use execute::{At, Function, run};
 pub use glob::matches;
 pub use joined::may_share;
 pub use number::{count, float, format_float, integer, parse_float, parse_integer};
+pub use one_key::may_share_reads;
 pub use over_holm::{Databases, flushed_database};
 pub use record::describe_record;
 pub use refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX, WRONG_TYPE};
-pub use reply::{Bytes, Protocol, Reply, bulk};
+pub use reply::{Bulks, Bytes, Protocol, Reply, bulk};
 pub use request::{ProtocolError, RequestLimits, RequestParser};
 pub use store::{Area, Range, Store, Visitor};
 pub use sweep::Swept;

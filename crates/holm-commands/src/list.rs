@@ -14,6 +14,7 @@ pub(crate) use crate::packed::Side;
 use crate::packed::{Element, LONGEST, Packed};
 use crate::record::{Kind, NewRecord};
 use crate::refusal::{Outcome, Refusal};
+use crate::unwritten::Collection;
 use std::ops::ControlFlow;
 
 const MOST_INLINE: usize = 128;
@@ -27,7 +28,14 @@ pub(crate) struct List<'c, 'k> {
     context: &'c Context<'c>,
     entry: Entry<'k>,
     form: Form,
+    /// It differs from what is stored.
     changed: bool,
+}
+
+/// A list that is changed and not written.
+struct Unwritten {
+    entry: Entry<'static>,
+    form: Form,
 }
 
 enum Form {
@@ -41,6 +49,12 @@ impl<'c, 'k> List<'c, 'k> {
     /// # Errors
     /// The key is of another kind.
     pub(crate) fn open(context: &'c Context<'c>, key: &'k [u8]) -> Outcome<Self> {
+        let database = context.database.get();
+        let is_meant = |left: &Unwritten| left.entry.key == key && left.entry.database == database;
+        if let Some(left) = context.reopen(is_meant) {
+            let Unwritten { entry, form } = *left;
+            return Ok(List { context, entry, form, changed: true });
+        }
         let entry = context.entry(key)?;
         let form = match entry.of(Kind::List)? {
             None => Form::Inline(Packed::default()),
@@ -108,15 +122,15 @@ impl<'c, 'k> List<'c, 'k> {
     }
 
     pub(crate) fn pop(&mut self, side: Side) -> Outcome<Option<Vec<u8>>> {
-        let index = if side == Side::Left { 0 } else { self.len().saturating_sub(1) };
-        let Some(element) = self.get(index)? else { return Ok(None) };
+        if self.len() == 0 {
+            return Ok(None);
+        }
         self.changed = true;
         let at = self.at();
         match &mut self.form {
-            Form::Inline(elements) => elements.pop(side),
-            Form::Rows(rows) => rows.pop(at, side)?,
+            Form::Inline(elements) => elements.pop(side).flatten().ok_or(WRONG_ROWS).map(Some),
+            Form::Rows(rows) => rows.pop(at, side).map(Some),
         }
-        Ok(Some(element))
     }
 
     /// Visits the elements from an index on, forward or back.
@@ -140,15 +154,21 @@ impl<'c, 'k> List<'c, 'k> {
         }
     }
 
+    /// Visits the elements from an index up to and with another.
+    pub(crate) fn visit_range(&self, from: usize, to: usize, mut visit: impl FnMut(&[u8])) -> Outcome<()> {
+        if from > to || from >= self.len() {
+            return Ok(());
+        }
+        self.visit(from, false, &mut |index, element| {
+            visit(element);
+            if index >= to { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+    }
+
     /// Returns the elements from an index up to and with another.
     pub(crate) fn range(&self, from: usize, to: usize) -> Outcome<Vec<Vec<u8>>> {
         let mut found = Vec::new();
-        if from <= to && from < self.len() {
-            self.visit(from, false, &mut |index, element| {
-                found.push(element.to_vec());
-                if index >= to { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })?;
-        }
+        self.visit_range(from, to, |element| found.push(element.to_vec()))?;
         Ok(found)
     }
 
@@ -188,22 +208,32 @@ impl<'c, 'k> List<'c, 'k> {
         if !self.changed {
             return Ok(());
         }
-        let (kind, expiry) = (Kind::List, self.entry.expiry());
-        match &self.form {
-            Form::Inline(elements) if elements.len() == 0 => self.context.replace(&self.entry, None),
+        let (context, is_empty) = (self.context, self.len() == 0);
+        let unwritten = Box::new(Unwritten { entry: self.entry.into_owned(), form: self.form });
+        // So that the next command finds it absent.
+        if is_empty { context.write_now(unwritten) } else { context.leave(unwritten) }
+    }
+}
+
+impl Collection for Unwritten {
+    fn write(self: Box<Self>, context: &Context<'_>) -> Outcome<()> {
+        let Unwritten { entry, form } = *self;
+        let (kind, expiry) = (Kind::List, entry.expiry());
+        match &form {
+            Form::Inline(elements) if elements.len() == 0 => context.replace(&entry, None),
             Form::Inline(elements) => {
                 let body = elements.bytes();
-                self.context.replace(&self.entry, Some(NewRecord { kind, in_rows: false, expiry, body }))
+                context.replace(&entry, Some(NewRecord { kind, in_rows: false, expiry, body }))
             }
             Form::Rows(rows) => {
-                rows.flush(self.context, self.entry.database)?;
+                rows.flush(context, entry.database)?;
                 if rows.count == 0 {
-                    return self.context.replace(&self.entry, None);
+                    return context.replace(&entry, None);
                 }
                 let LongList { version, changes, count, first, .. } = rows;
                 let body = [*version, changes + 1, *count, *first].map(u64::to_be_bytes);
                 let body = body.as_flattened();
-                self.context.replace(&self.entry, Some(NewRecord { kind, in_rows: true, expiry, body }))
+                context.replace(&entry, Some(NewRecord { kind, in_rows: true, expiry, body }))
             }
         }
     }

@@ -168,17 +168,24 @@ impl LongList {
         Ok(())
     }
 
-    /// Removes the element at an end of a list that has some.
-    pub(crate) fn pop(&mut self, at: (&Context<'_>, u32), side: Side) -> Outcome<()> {
+    /// Removes the element at an end of a list that has some, and returns it.
+    pub(crate) fn pop(&mut self, at: (&Context<'_>, u32), side: Side) -> Outcome<Vec<u8>> {
         let position = self.position(if side == Side::Left { 0 } else { self.count as usize - 1 });
-        self.free(at, position)?;
-        self.with_row(at, position / ROW, |row| {
-            row.elements.pop(side);
+        let popped = self.with_row(at, position / ROW, |row| {
             row.changed = true;
+            row.elements.pop(side)
         })?;
+        let element = match popped.ok_or(WRONG_ROWS)? {
+            Some(bytes) => bytes,
+            None => {
+                let element = self.elsewhere(at, position)?;
+                at.0.store.remove(at.1, Area::Rows, &row_key(rows::ELEMENT, self.version, position))?;
+                element
+            }
+        };
         self.count -= 1;
         self.first = self.first.wrapping_add(u64::from(side == Side::Left));
-        Ok(())
+        Ok(element)
     }
 
     /// Visits the elements from an index on, forward or back.

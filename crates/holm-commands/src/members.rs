@@ -10,6 +10,7 @@ use crate::record::{Kind, NewRecord};
 use crate::refusal::{Outcome, Refusal};
 use crate::rows;
 use crate::store::{Area, Visitor};
+use crate::unwritten::Collection;
 use crate::walk::{Bounds, contains, is_empty};
 use std::ops::{Bound, ControlFlow};
 
@@ -26,6 +27,14 @@ pub(crate) struct Members<'c, 'k> {
     kind: Kind,
     form: Form,
     changed: bool,
+}
+
+/// Members that are changed and not written.
+struct Unwritten {
+    entry: Entry<'static>,
+    kind: Kind,
+    form: Form,
+    expiry: Option<u64>,
 }
 
 enum Form {
@@ -74,6 +83,12 @@ impl<'c, 'k> Members<'c, 'k> {
     /// # Errors
     /// The key is of another kind.
     pub(crate) fn open(context: &'c Context<'c>, key: &'k [u8], kind: Kind) -> Outcome<Self> {
+        let database = context.database.get();
+        let is_meant = |left: &Unwritten| left.kind == kind && left.entry.key == key && left.entry.database == database;
+        if let Some(left) = context.reopen(is_meant) {
+            let Unwritten { entry, form, .. } = *left;
+            return Ok(Members { context, entry, kind, form, changed: true });
+        }
         let entry = context.entry(key)?;
         let form = match entry.of(kind)? {
             None => Form::Inline(Vec::new()),
@@ -318,30 +333,35 @@ impl<'c, 'k> Members<'c, 'k> {
     }
 
     /// Stores what has changed. A collection without members is no key.
-    pub(crate) fn save(mut self) -> Outcome<()> {
+    pub(crate) fn save(self) -> Outcome<()> {
         if !self.changed {
             return Ok(());
         }
-        if self.len() == 0 {
-            return self.context.replace(&self.entry, None);
-        }
-        let expiry = self.entry.expiry();
-        self.save_with(expiry)
+        let (context, is_empty, expiry) = (self.context, self.len() == 0, self.entry.expiry());
+        let Members { entry, kind, form, .. } = self;
+        let unwritten = Box::new(Unwritten { entry: entry.into_owned(), kind, form, expiry });
+        // So that the next command finds it absent.
+        if is_empty { context.write_now(unwritten) } else { context.leave(unwritten) }
     }
 
     /// As [`Members::save`], with another time of expiry.
-    pub(crate) fn save_with(&mut self, expiry: Option<u64>) -> Outcome<()> {
-        let kind = self.kind;
-        if self.len() == 0 {
-            return self.context.replace(&self.entry, None);
-        }
-        match &self.form {
-            Form::Inline(body) => {
-                self.context.replace(&self.entry, Some(NewRecord { kind, in_rows: false, expiry, body }))
-            }
+    pub(crate) fn save_with(self, expiry: Option<u64>) -> Outcome<()> {
+        let Members { context, entry, kind, form, .. } = self;
+        context.write_now(Box::new(Unwritten { entry: entry.into_owned(), kind, form, expiry }))
+    }
+}
+
+impl Collection for Unwritten {
+    fn write(self: Box<Self>, context: &Context<'_>) -> Outcome<()> {
+        let Unwritten { entry, kind, form, expiry } = *self;
+        match &form {
+            Form::Inline(body) if body.is_empty() => context.replace(&entry, None),
+            Form::Rows { count: 0, .. } => context.replace(&entry, None),
+            Form::Inline(body) => context.replace(&entry, Some(NewRecord { kind, in_rows: false, expiry, body })),
             Form::Rows { version, changes, count } => {
-                let body = [*version, changes + 1, *count].map(u64::to_be_bytes).concat();
-                self.context.replace(&self.entry, Some(NewRecord { kind, in_rows: true, expiry, body: &body }))
+                let body = [*version, changes + 1, *count].map(u64::to_be_bytes);
+                let body = body.as_flattened();
+                context.replace(&entry, Some(NewRecord { kind, in_rows: true, expiry, body }))
             }
         }
     }

@@ -6,7 +6,7 @@
 //! transaction.
 
 use crate::arguments::Arguments;
-use crate::command::{BLOCKING, Command, ONE};
+use crate::command::{BLOCKING, Command, DIRECT, ONE, READ};
 use crate::events::Effects;
 use crate::execute::{At, Function, run};
 use crate::over_holm::{Databases, Space, walk_lent};
@@ -14,6 +14,7 @@ use crate::record::is_in_rows;
 use crate::refusal::{Outcome, Refusal};
 use crate::reply::Reply;
 use crate::store::{Area, Range, Store, Visitor};
+use crate::window::{Window, walk_through};
 use holm::{Slice, Update};
 use std::cell::{Cell, RefCell};
 
@@ -90,9 +91,21 @@ struct OneCollection<'k> {
     /// Rows were read, which belong together only if the record stays as it is.
     has_rows: Cell<bool>,
     needs_more: Cell<bool>,
+    /// What a walk has passed, if further commands may walk there.
+    window: Option<RefCell<Option<Window>>>,
 }
 
-impl OneCollection<'_> {
+impl<'k> OneCollection<'k> {
+    fn new(space: &'k Space, database: u32, key: &'k [u8]) -> Self {
+        let (record, has_rows, needs_more) = (RefCell::default(), Cell::new(false), Cell::new(false));
+        OneCollection { space, database, key, record, has_rows, needs_more, window: None }
+    }
+
+    /// Returns whether all that was read is of one instant.
+    fn is_one_instant(&self) -> Outcome<bool> {
+        Ok(!self.has_rows.get() || *self.record.borrow() == Some(self.space.keys.get(self.key)?))
+    }
+
     fn give_up<T>(&self) -> Outcome<T> {
         self.needs_more.set(true);
         Err(BEYOND)
@@ -129,7 +142,13 @@ impl Store for OneCollection<'_> {
             return self.give_up();
         }
         self.has_rows.set(true);
-        walk_lent(self.space.rows.range::<&[u8]>((range.low, range.high)), range.reverse, visit)
+        let over_store = |range: Range<'_>, visit: &mut Visitor<'_>| {
+            walk_lent(self.space.rows.range::<&[u8]>((range.low, range.high)), range.reverse, visit)
+        };
+        match &self.window {
+            Some(window) => walk_through(window, range, visit, over_store),
+            None => over_store(range, visit),
+        }
     }
 
     fn len(&self, _: u32) -> Outcome<u64> {
@@ -139,6 +158,11 @@ impl Store for OneCollection<'_> {
     fn next_version(&self) -> u64 {
         0
     }
+}
+
+/// Returns whether a command may be carried out together with others that read the same key.
+pub fn may_share_reads(command: &Command<Function>) -> bool {
+    command.flags & (READ | BLOCKING | DIRECT) == READ && command.keys == ONE
 }
 
 /// Returns the key of a command that has only one.
@@ -194,14 +218,7 @@ impl Databases {
         let Some(key) = only_key(command, arguments) else { return Ok(None) };
         let Some(space) = self.existing(at.database)? else { return Ok(None) };
         for _ in 0..ATTEMPTS {
-            let store = OneCollection {
-                space,
-                database: at.database,
-                key,
-                record: RefCell::default(),
-                has_rows: Cell::new(false),
-                needs_more: Cell::new(false),
-            };
+            let store = OneCollection::new(space, at.database, key);
             let answer = {
                 let context = at.context(&store, self);
                 context.limit(budget);
@@ -210,13 +227,43 @@ impl Databases {
             if store.needs_more.get() {
                 return Ok(None);
             }
-            let is_one_instant = !store.has_rows.get() || store.record.into_inner() == Some(space.keys.get(key)?);
             match answer {
                 Err(Refusal::TooLong) => return Err(Refusal::TooLong),
-                answer if is_one_instant => return answer.map(Some),
+                answer if store.is_one_instant()? => return answer.map(Some),
                 _ => {}
             }
         }
         Ok(None)
+    }
+
+    /// Runs commands for which [`may_share_reads`] holds and that have the same key, at one instant: what one has read,
+    /// the next ones need not look up. Returns a reply for each. `None`: each command is to run by itself.
+    pub fn read_joined<'c, 'a>(
+        &self,
+        commands: impl Iterator<Item = (&'c Command<Function>, Arguments<'a>)> + Clone,
+        at: At<'_>,
+        budget: u64,
+    ) -> Option<Vec<Reply>> {
+        let (first, arguments) = commands.clone().next()?;
+        let key = only_key(first, &arguments)?;
+        let space = self.existing(at.database).ok()??;
+        for _ in 0..ATTEMPTS {
+            let mut store = OneCollection::new(space, at.database, key);
+            store.window = Some(RefCell::default());
+            let context = at.context(&store, self);
+            context.limit(budget);
+            let replies = commands.clone().map(|(command, arguments)| match run(&context, command, &arguments) {
+                Err(Refusal::Text(text)) => Some(Reply::Error(text)),
+                answer => answer.ok(),
+            });
+            let replies = replies.collect::<Option<Vec<_>>>()?;
+            if store.needs_more.get() {
+                return None;
+            }
+            if store.is_one_instant().ok()? {
+                return Some(replies);
+            }
+        }
+        None
     }
 }

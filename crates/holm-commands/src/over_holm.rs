@@ -10,6 +10,7 @@
 use crate::events::Notifications;
 use crate::refusal::{Outcome, Refusal};
 use crate::store::{Area, Range, Store, Visitor};
+use crate::turns::Turns;
 use holm::{Database, Keyspace, ReadTransaction, Slice, Snapshot, Transaction};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,6 +42,7 @@ pub struct Databases {
     server: Keyspace,
     versions: Arc<AtomicU64>,
     notifications: Arc<Notifications>,
+    pub(crate) turns: Arc<Turns>,
 }
 
 /// The keyspace of what belongs to no database, and its keys.
@@ -95,6 +97,7 @@ impl Databases {
             server,
             versions: Arc::new(AtomicU64::new(session << 40)),
             notifications: Arc::default(),
+            turns: Arc::default(),
         };
         for number in 0..count {
             databases.existing(number)?;
@@ -160,7 +163,8 @@ impl Databases {
         };
         let spaces = self.spaces.iter().enumerate().map(space).collect();
         let (db, server, versions) = (self.db.clone(), self.server.clone(), self.versions.clone());
-        Databases { db, spaces, order, server, versions, notifications: self.notifications.clone() }
+        let (notifications, turns) = (self.notifications.clone(), self.turns.clone());
+        Databases { db, spaces, order, server, versions, notifications, turns }
     }
 
     fn encode_order(order: &[u32]) -> Vec<u8> {

@@ -116,12 +116,17 @@ impl Packed {
         self.count += 1;
     }
 
-    /// Removes an element that is there.
-    pub(crate) fn pop(&mut self, side: Side) {
-        let last = self.count.saturating_sub(1);
+    /// Removes the element at an end, and returns its bytes if they lie here; `None` if there is no element.
+    pub(crate) fn pop(&mut self, side: Side) -> Option<Option<Vec<u8>>> {
+        let last = self.count.checked_sub(1)?;
         let range = self.range(if side == Side::Left { 0 } else { last });
+        let popped = match at(&self.bytes, range.start)?.0 {
+            Element::Here(bytes) => Some(bytes.to_vec()),
+            Element::Elsewhere => None,
+        };
         self.bytes.drain(range);
         self.count = last;
+        Some(popped)
     }
 }
 
@@ -164,8 +169,8 @@ mod tests {
                     }
                     _ if !model.is_empty() => {
                         let is_left = index % 2 == 0;
-                        packed.pop(if is_left { Side::Left } else { Side::Right });
-                        if is_left { drop(model.pop_front()) } else { drop(model.pop_back()) }
+                        let popped = packed.pop(if is_left { Side::Left } else { Side::Right });
+                        prop_assert_eq!(popped, if is_left { model.pop_front() } else { model.pop_back() });
                     }
                     _ => {}
                 }

@@ -35,6 +35,48 @@ impl AsRef<[u8]> for Bytes {
     }
 }
 
+/// Byte strings in order. They lie one after the other in one buffer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bulks {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Bulks {
+    /// Appends a byte string.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.ends.is_empty() {
+            // Mostly there are some, of similar lengths.
+            self.ends.reserve(16);
+            self.bytes.reserve(bytes.len().min(64) * 16);
+        }
+        self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Iterates over them.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end])
+    }
+}
+
+impl<B: AsRef<[u8]>> Extend<B> for Bulks {
+    fn extend<I: IntoIterator<Item = B>>(&mut self, items: I) {
+        items.into_iter().for_each(|item| self.push(item.as_ref()));
+    }
+}
+
 /// What a command answers.
 #[derive(Clone, Debug)]
 pub enum Reply {
@@ -58,6 +100,8 @@ pub enum Reply {
     NullArray,
     /// Replies in order.
     Array(Vec<Reply>),
+    /// Byte strings in order.
+    Bulks(Bulks),
     /// Replies without order; in the older protocol an array.
     Set(Vec<Reply>),
     /// Pairs; in the older protocol an array of twice as many.
@@ -107,8 +151,10 @@ impl Reply {
     }
 
     /// Returns byte strings in order.
-    pub fn bulks<B: Into<Vec<u8>>>(items: impl IntoIterator<Item = B>) -> Self {
-        Reply::Array(items.into_iter().map(Reply::bulk).collect())
+    pub fn bulks<B: AsRef<[u8]>>(items: impl IntoIterator<Item = B>) -> Self {
+        let mut bulks = Bulks::default();
+        bulks.extend(items);
+        Reply::Bulks(bulks)
     }
 
     /// Returns whether it is an error.
@@ -139,6 +185,11 @@ impl Reply {
             Reply::Null => out.extend_from_slice(b"$-1\r\n"),
             Reply::NullArray | Reply::Wait(_) => out.extend_from_slice(b"*-1\r\n"),
             Reply::Array(items) => several(b'*', items, protocol, out),
+            Reply::Bulks(bulks) => {
+                header(b'*', bulks.len() as i64, out);
+                out.reserve(bulks.bytes.len() + bulks.len() * 8);
+                bulks.iter().for_each(|bytes| bulk(bytes, out));
+            }
             Reply::Set(items) => several(if new { b'~' } else { b'*' }, items, protocol, out),
             Reply::Push(items) => several(if new { b'>' } else { b'*' }, items, protocol, out),
             Reply::Map(pairs) => {

@@ -1,21 +1,22 @@
-//! Runs of commands in a pipeline that are carried out together: GETs as one lookup of many keys, and commands that
-//! write the same key as one transaction. Writes of different keys share nothing that a transaction would save: each
-//! alone, as an update of its record, takes less time. One lookup before them lets their cache misses overlap.
+//! Runs of commands in a pipeline that are carried out together: GETs as one lookup of many keys, commands that read
+//! the same key at one instant, and commands that write the same key as one transaction. Writes of different keys share
+//! nothing that a transaction would save: each alone, as an update of its record, takes less time. One lookup before
+//! them lets their cache misses overlap.
 
 use crate::long::BUDGET;
 use crate::session::{Found, ReplyMode, Session};
 use crate::settings::Acknowledge;
 use crate::shared::Shared;
 use crate::statistics::Costs;
-use holm_commands::{Arguments, At, Command, Function, Place, Refusal, Reply, may_share};
+use holm_commands::{Arguments, At, Command, Function, Place, Refusal, Reply, may_share, may_share_reads};
 use std::ops::Range;
 use std::time::Instant;
 
 /// The most commands of a run that writes. Each may read a leaf, and a transaction validates all of them at each read.
 const MOST_WRITES: usize = 32;
 
-/// The most GETs of a run.
-const MOST_GETS: usize = 64;
+/// The most commands of a run that reads.
+const MOST_READS: usize = 64;
 
 /// The most words of a command of a run: one with more has enough to do alone.
 const MOST_WORDS: usize = 64;
@@ -27,6 +28,8 @@ const ENOUGH_BYTES: usize = 256 << 10;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Gets,
+    /// Commands that read the same key.
+    Reads,
     Writes(Keys),
 }
 
@@ -59,7 +62,7 @@ impl Run {
     }
 
     fn is_full(&self) -> bool {
-        let most = if self.way == Some(Way::Gets) { MOST_GETS } else { MOST_WRITES };
+        let most = if matches!(self.way, Some(Way::Writes(_))) { MOST_WRITES } else { MOST_READS };
         self.commands.len() >= most || self.bytes >= ENOUGH_BYTES
     }
 
@@ -72,6 +75,7 @@ impl Run {
         let is_same = || self.iter(input).next_back().is_some_and(|(_, arguments)| arguments.at(1) == key);
         match (own, way) {
             (Way::Gets, Way::Gets) => Some(Way::Gets),
+            (Way::Reads, Way::Reads) => is_same().then_some(Way::Reads),
             (Way::Writes(keys), Way::Writes(_)) => {
                 let found = if is_same() { Keys::Same } else { Keys::Differing };
                 (keys == Keys::One || keys == found).then_some(Way::Writes(found))
@@ -119,8 +123,16 @@ impl Session {
         }
         let Some(Found::Data(command)) = shared.command(arguments.get(0)?) else { return None };
         let is_get = command.name == "get" && arguments.at(1).len() <= holm_commands::MAX_NAME;
-        let way = if is_get { Way::Gets } else { Way::Writes(Keys::One) };
-        (command.accepts(arguments.len()) && (is_get || may_share(command))).then_some((command, way))
+        let way = if is_get {
+            Way::Gets
+        } else if may_share(command) {
+            Way::Writes(Keys::One)
+        } else if may_share_reads(command) {
+            Way::Reads
+        } else {
+            return None;
+        };
+        command.accepts(arguments.len()).then_some((command, way))
     }
 
     /// Adds a command to a run if it may be carried out together with others; `places` are those of its words behind
@@ -183,6 +195,7 @@ impl Session {
         let started = Instant::now();
         let replies = match run.way {
             Some(Way::Gets) => self.run_gets(shared, input, run),
+            Some(Way::Reads) => self.run_reads(shared, input, run),
             Some(Way::Writes(Keys::Differing)) => Some(self.run_each(shared, input, run)),
             Some(Way::Writes(_)) => self.run_writes(shared, input, run),
             None => None,
@@ -204,6 +217,13 @@ impl Session {
         let keys: Vec<&[u8]> = run.iter(input).map(|(_, arguments)| arguments.at(1)).collect();
         let at = self.at(shared);
         let replies = shared.databases().get_each(at.database, at.now, &keys).ok()?;
+        self.wants_sync |= self.acknowledge == Some(Acknowledge::Synced);
+        Some(replies)
+    }
+
+    fn run_reads(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Option<Vec<Reply>> {
+        let at = self.at(shared);
+        let replies = shared.databases().read_joined(run.iter(input), at, BUDGET)?;
         self.wants_sync |= self.acknowledge == Some(Acknowledge::Synced);
         Some(replies)
     }

@@ -32,12 +32,12 @@ pub(crate) fn hmset<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> 
 
 pub(crate) fn hsetnx<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let mut hash = open(context, &arguments[1])?;
-    if hash.contains(&arguments[2])? {
-        return Ok(Reply::Integer(0));
+    let is_absent = !hash.contains(&arguments[2])?;
+    if is_absent {
+        hash.insert(&arguments[2], &arguments[3])?;
     }
-    hash.insert(&arguments[2], &arguments[3])?;
     hash.save()?;
-    Ok(Reply::Integer(1))
+    Ok(Reply::flag(is_absent))
 }
 
 pub(crate) fn hget<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {

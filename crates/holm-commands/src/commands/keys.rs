@@ -8,7 +8,7 @@ use crate::members::between;
 use crate::number::parse_integer;
 use crate::record::{Kind, Record};
 use crate::refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX};
-use crate::reply::Reply;
+use crate::reply::{Bulks, Reply};
 use crate::rows;
 use crate::walk::Bounds;
 use std::ops::{Bound, ControlFlow};
@@ -132,14 +132,14 @@ pub(crate) fn bounds_of<'p>(pattern: &'p [u8], end: &'p mut Option<Vec<u8>>) -> 
 
 pub(crate) fn keys(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let pattern = &arguments[1];
-    let mut found = Vec::new();
+    let mut found = Bulks::default();
     context.visit_keys(bounds_of(pattern, &mut None), false, &mut |key, _, _| {
         if matches(pattern, key) {
-            found.push(Reply::bulk(key));
+            found.push(key);
         }
         ControlFlow::Continue(())
     })?;
-    Ok(Reply::Array(found))
+    Ok(Reply::Bulks(found))
 }
 
 /// As many keys as this are all looked at, so that each is as likely as the others.

@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::list::{List, Side};
 use crate::number::{count, integer};
 use crate::refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX};
-use crate::reply::Reply;
+use crate::reply::{Bulks, Reply};
 use std::ops::ControlFlow;
 
 fn push<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>, side: Side, only_if_present: bool) -> Outcome<Reply> {
@@ -96,10 +96,11 @@ pub(crate) fn lset<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> O
 pub(crate) fn lrange<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let (from, to) = (integer(&arguments[2])?, integer(&arguments[3])?);
     let list = List::open(context, &arguments[1])?;
-    match span(from, to, list.len()) {
-        Some((from, to)) => Ok(Reply::bulks(list.range(from, to)?)),
-        None => Ok(Reply::Array(Vec::new())),
+    let mut found = Bulks::default();
+    if let Some((from, to)) = span(from, to, list.len()) {
+        list.visit_range(from, to, |element| found.push(element))?;
     }
+    Ok(Reply::Bulks(found))
 }
 
 pub(crate) fn ltrim<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {
@@ -129,7 +130,10 @@ pub(crate) fn linsert<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -
         return Ok(Reply::Integer(0));
     }
     let mut elements = list.range(0, usize::MAX)?;
-    let Some(at) = elements.iter().position(|element| *element == arguments[3]) else { return Ok(Reply::Integer(-1)) };
+    let Some(at) = elements.iter().position(|element| *element == arguments[3]) else {
+        list.save()?;
+        return Ok(Reply::Integer(-1));
+    };
     elements.insert(at + behind, arguments[4].to_vec());
     let len = elements.len();
     list.assign(elements)?;
@@ -158,8 +162,8 @@ pub(crate) fn lrem<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> O
     let removed = before - elements.len();
     if removed > 0 {
         list.assign(elements)?;
-        list.save()?;
     }
+    list.save()?;
     Ok(Reply::count(removed))
 }
 

@@ -8,7 +8,7 @@ use crate::members::Members;
 use crate::number::{integer, parse_float, sortable};
 use crate::record::Kind;
 use crate::refusal::{Outcome, Refusal, SYNTAX};
-use crate::reply::Reply;
+use crate::reply::{Bulks, Reply};
 use crate::rows::beyond;
 use crate::walk::as_slice;
 use std::ops::{Bound, ControlFlow};
@@ -79,26 +79,32 @@ pub(crate) type Scored = (Vec<u8>, f64);
 /// Collects the members that a selection names.
 fn select(set: &Members<'_, '_>, selection: &Selection<'_>) -> Outcome<Vec<Scored>> {
     let mut found = Vec::new();
+    visit_selected(set, selection, &mut |member, score| found.push((member.to_vec(), score)))?;
+    Ok(found)
+}
+
+/// Visits the members that a selection names.
+fn visit_selected(set: &Members<'_, '_>, selection: &Selection<'_>, visit: &mut dyn FnMut(&[u8], f64)) -> Outcome<()> {
     let (mut skip, mut left) = match selection.by {
         By::Rank => {
             let (from, to) = (integer(selection.low)?, integer(selection.high)?);
             match span(from, to, set.len()) {
                 Some((from, to)) => (from as u64, (to - from + 1) as u64),
-                None => return Ok(found),
+                None => return Ok(()),
             }
         }
-        _ if selection.offset < 0 => return Ok(found),
+        _ if selection.offset < 0 => return Ok(()),
         _ => (selection.offset as u64, u64::try_from(selection.limit).unwrap_or(u64::MAX)),
     };
     if left == 0 {
-        return Ok(found);
+        return Ok(());
     }
     let mut take = |member: &[u8], score: f64| {
         if skip > 0 {
             skip -= 1;
             return ControlFlow::Continue(());
         }
-        found.push((member.to_vec(), score));
+        visit(member, score);
         left -= 1;
         if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
@@ -120,7 +126,7 @@ fn select(set: &Members<'_, '_>, selection: &Selection<'_>) -> Outcome<Vec<Score
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// Reads a command of the older form, whose name says what it selects by.
@@ -173,18 +179,26 @@ fn newer<'a>(arguments: &Arguments<'a>, at: usize, may_score: bool) -> Outcome<S
     Ok(Selection { by, low, high, reverse, offset, limit, with_scores })
 }
 
-fn reply<'c>(context: &'c Context<'c>, key: &[u8], selection: &Selection<'_>) -> Outcome<Reply> {
-    // Bounds that cannot be read are refused for an absent key, too.
+/// Refuses bounds that cannot be read, for an absent key, too.
+fn check_bounds(selection: &Selection<'_>) -> Outcome<()> {
     match selection.by {
         By::Rank => drop((integer(selection.low)?, integer(selection.high)?)),
         By::Score => drop(score_bounds(selection.low, selection.high)?),
         By::Member => drop(lex_bounds(selection.low, selection.high)?),
     }
-    let found = select(&open(context, key)?, selection)?;
-    if !selection.with_scores {
-        return Ok(Reply::bulks(found.into_iter().map(|(member, _)| member)));
+    Ok(())
+}
+
+fn reply<'c>(context: &'c Context<'c>, key: &[u8], selection: &Selection<'_>) -> Outcome<Reply> {
+    check_bounds(selection)?;
+    let set = open(context, key)?;
+    if selection.with_scores {
+        let found = select(&set, selection)?.into_iter();
+        return Ok(Reply::Pairs(found.map(|(member, score)| (Reply::bulk(member), Reply::Double(score))).collect()));
     }
-    Ok(Reply::Pairs(found.into_iter().map(|(member, score)| (Reply::bulk(member), Reply::Double(score))).collect()))
+    let mut found = Bulks::default();
+    visit_selected(&set, selection, &mut |member, _| found.push(member))?;
+    Ok(Reply::Bulks(found))
 }
 
 pub(crate) fn zrange<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {
@@ -227,10 +241,10 @@ pub(crate) fn zrangestore<'c>(context: &'c Context<'c>, arguments: &Arguments<'_
 
 fn counted<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>, by: By) -> Outcome<Reply> {
     let selection = older(arguments, by, false)?;
-    Ok(Reply::count(match reply(context, &arguments[1], &selection)? {
-        Reply::Array(found) => found.len(),
-        _ => 0,
-    }))
+    check_bounds(&selection)?;
+    let mut count = 0;
+    visit_selected(&open(context, &arguments[1])?, &selection, &mut |_, _| count += 1)?;
+    Ok(Reply::count(count))
 }
 
 pub(crate) fn zcount<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {

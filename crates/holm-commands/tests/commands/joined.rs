@@ -3,6 +3,7 @@
 use crate::store::Tested;
 use holm_commands::{OwnedArguments, Protocol, Reply};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 fn words(lines: &[String]) -> Vec<OwnedArguments> {
     lines.iter().map(|line| line.split(' ').collect()).collect()
@@ -65,6 +66,83 @@ proptest! {
         }
         prop_assert_eq!(together.row_count(), alone.row_count());
     }
+}
+
+/// Runs lines that read the same key at one instant; `None` if each is to run by itself.
+fn read_joined(tested: &Tested, lines: &[String]) -> Option<Vec<String>> {
+    let words = words(lines);
+    let commands = words.iter().map(|words| (tested.command(words.lend().at(0)), words.lend()));
+    let replies = tested.databases.read_joined(commands, tested.at(), u64::MAX)?;
+    Some(replies.iter().map(text).collect())
+}
+
+fn look() -> impl Strategy<Value = String> {
+    let span = (0..40, 0..60).prop_map(|(from, len)| format!("{from} {}", from + len));
+    prop_oneof![
+        span.clone().prop_map(|span| format!("zrange z {span}")),
+        span.clone().prop_map(|span| format!("zrevrange z {span} withscores")),
+        span.prop_map(|span| format!("zcount z {span}")),
+        (0..40, 1..60).prop_map(|(from, count)| format!("zrangebyscore z {from} +inf limit 0 {count}")),
+        Just("zcard z".to_owned()),
+        Just("hlen z".to_owned()),
+        (0..200).prop_map(|member| format!("zscore z m{member}")),
+        Just("zrangebylex z - [m3".to_owned()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) })]
+
+    #[test]
+    fn reads_together_are_answered_as_one_by_one(
+        lines in proptest::collection::vec(look(), 2..40),
+        members in prop_oneof![1..40u32, 130..400u32],
+    ) {
+        let mut tested = Tested::new();
+        (0..members).for_each(|member| drop(tested.ask(&format!("zadd z {} m{member}", member / 3))));
+        let replies = read_joined(&tested, &lines).expect("each needs this key only");
+        for (words, reply) in words(&lines).iter().zip(replies) {
+            prop_assert_eq!(reply, text(&tested.run(&words.lend())));
+        }
+    }
+}
+
+/// Readers that looked at rows of two instants would see a member that is nowhere, or twice.
+#[test]
+fn reads_together_see_one_instant() {
+    let mut tested = Tested::new();
+    (0..200).for_each(|member| drop(tested.ask(&format!("zadd z {member} m{member}"))));
+    let (tested, lines) = (&tested, ["zrange z 0 -1", "zcard z", "zrange z 150 -1"].map(str::to_owned));
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(move || {
+            for round in 200..2_000 {
+                let (out, into) = (format!("zrem z m{}", round % 200), format!("zadd z {round} m{}", round % 200));
+                joined(tested, &[out, into]).unwrap();
+            }
+        });
+        while !writer.is_finished() {
+            let Some(replies) = read_joined(tested, &lines) else { continue };
+            let names: BTreeSet<_> = replies[0].split(r"\r\n").filter(|line| line.starts_with('m')).collect();
+            assert_eq!((names.len(), &replies[1][..]), (200, r":200\r\n"));
+            assert!(replies[0].ends_with(replies[2].trim_start_matches(r"*50\r\n")), "{}", replies[2]);
+        }
+    });
+}
+
+/// A change that one command leaves in memory was lost if the next one reopened the collection and failed.
+#[test]
+fn a_refused_command_loses_no_change_that_waits_in_memory() {
+    let mut tested = Tested::new();
+    let lines = ["rpush l a", "lset l 5 x", "rpush l b"].map(str::to_owned);
+    match joined(&tested, &lines) {
+        Some(replies) => assert!(replies[1].starts_with("-ERR index"), "{replies:?}"),
+        None => lines.iter().for_each(|line| drop(tested.ask(line))),
+    }
+    assert_eq!(tested.ask("lrange l 0 -1"), "*2 $1 a $1 b");
+    let lines = ["hset h a 1", "hsetnx h a 2", "hsetnx h b 3", "lpush h x", "hset h c 4"].map(str::to_owned);
+    let replies = joined(&tested, &lines).expect("none is refused after a write of its own");
+    assert!(replies[3].starts_with("-WRONGTYPE"), "{replies:?}");
+    assert_eq!(tested.ask("hgetall h"), "*6 $1 a $1 1 $1 b $1 3 $1 c $1 4");
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn json_of(reply: &Reply) -> Value {
         Reply::Bulk(bytes) => json!(text(bytes.as_ref())),
         Reply::Verbatim(words) => json!(words),
         Reply::Null | Reply::NullArray | Reply::Wait(_) => Value::Null,
+        Reply::Bulks(items) => json!(items.iter().map(text).collect::<Vec<_>>()),
         Reply::Array(items) | Reply::Set(items) | Reply::Push(items) | Reply::Several(items) => json!(several(items)),
         Reply::Map(all) | Reply::Pairs(all) => Value::Array(pairs(all)),
     }
