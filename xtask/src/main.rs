@@ -15,6 +15,7 @@ mod proofs;
 mod python;
 mod redis_bench;
 mod redis_large;
+mod redis_stand_in;
 mod redis_suite;
 
 use std::path::Path;

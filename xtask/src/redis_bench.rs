@@ -135,20 +135,39 @@ pub(crate) fn start_redis(settings: &RedisBench, folder: &Path) -> Result<Runnin
     bail!("redis-server does not listen")
 }
 
-/// Runs the client once, and returns requests per second.
-fn measure(settings: &RedisBench, port: u16, pipeline: usize, words: &[&str]) -> Result<f64> {
+/// What a run of the client has shown.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Measured {
+    /// Requests per second.
+    rate: f64,
+    /// The time within which 99.9 % of the replies came, in milliseconds. The client notes it for whole pipelines.
+    tail: f64,
+}
+
+/// Reads what the client prints: the percentiles of its histogram, and a summary.
+fn parse(text: &str) -> Option<Measured> {
+    let lines = || text.split(['\n', '\r']).map(str::trim);
+    let (_, percentiles) = text.split_once("Latency by percentile distribution:")?;
+    let tail = percentiles.lines().find_map(|line| {
+        let (percent, rest) = line.split_once("% <= ")?;
+        let reached = percent.trim().parse::<f64>().ok()? >= 99.9;
+        reached.then(|| rest.split(' ').next()?.parse().ok())?
+    })?;
+    let rate = lines().find_map(|line| line.strip_prefix("throughput summary: ")?.split(' ').next()?.parse().ok())?;
+    Some(Measured { rate, tail })
+}
+
+/// Runs the client once.
+fn measure(settings: &RedisBench, port: u16, pipeline: usize, words: &[&str]) -> Result<Measured> {
     let requests = settings.requests * if pipeline >= 64 { 4 } else { pipeline.min(2) };
     let data = "x".repeat(settings.bytes);
     let mut command = Command::new("redis-benchmark");
     command.args(["-p", &port.to_string(), "-c", &settings.clients.to_string(), "-P", &pipeline.to_string()]);
-    command.args(["-n", &requests.to_string(), "-r", &settings.keys.to_string(), "--csv"]);
+    command.args(["-n", &requests.to_string(), "-r", &settings.keys.to_string()]);
     command.args(words.iter().map(|word| if *word == "__data__" { &data[..] } else { *word }));
     let output = command.output().context("starting redis-benchmark")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let last = text.lines().last().unwrap_or_default();
-    // "the command","requests per second",...; the command may hold commas.
-    let number = last.rsplit("\",\"").nth(6).and_then(|number| number.trim_matches('"').parse().ok());
-    number.with_context(|| format!("no figure in what redis-benchmark has printed: {text}"))
+    parse(&text).with_context(|| format!("no figure in what redis-benchmark has printed: {text}"))
 }
 
 pub(crate) fn median(numbers: &[f64]) -> f64 {
@@ -172,18 +191,21 @@ fn cell(settings: &RedisBench, ports: (u16, u16), pipeline: usize, (name, words)
                 (of(ports.0)?, holm)
             }
         };
+        ratios.push(other.rate / one.rate);
         redis.push(one);
         holm.push(other);
-        ratios.push(other / one);
     }
     let ratio = median(&ratios);
+    let of = |all: &[Measured], part: fn(&Measured) -> f64| median(&all.iter().map(part).collect::<Vec<_>>());
     let spread = ratios.iter().fold((f64::MAX, 0f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
     println!(
-        "| {pipeline} | {name} | {:.0} | {:.0} | {ratio:.2} | {:.2} to {:.2} |{}",
-        median(&redis) / 1e3,
-        median(&holm) / 1e3,
+        "| {pipeline} | {name} | {:.0} | {:.0} | {ratio:.2} | {:.2} to {:.2} | {:.2} | {:.2} |{}",
+        of(&redis, |one| one.rate) / 1e3,
+        of(&holm, |one| one.rate) / 1e3,
         spread.0,
         spread.1,
+        of(&redis, |one| one.tail),
+        of(&holm, |one| one.tail),
         if ratio < 1.0 { " loses |" } else { " |" }
     );
     Ok(ratio < 1.0)
@@ -200,10 +222,12 @@ pub(crate) fn run(settings: &RedisBench) -> Result<()> {
     let load = || std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("load before: {}", load().trim());
     println!(
-        "thousands a second, medians of {} rounds, {} connections, {} bytes, {} workers, {}\n",
+        "thousands a second and the 99.9th percentile in milliseconds, medians of {} rounds, {} connections, {} bytes, \
+         {} workers, {}\n",
         settings.rounds, settings.clients, settings.bytes, settings.workers, settings.acknowledge
     );
-    println!("| P | command | redis-server | holm-server | ratio | spread | |\n|---|---|---|---|---|---|---|");
+    println!("| P | command | redis-server | holm-server | ratio | spread | p99.9 Redis | p99.9 Holm | |");
+    println!("|---|---|---|---|---|---|---|---|---|");
     let mut losing = 0;
     for pipeline in &settings.pipelines {
         for command in COMMANDS {
@@ -220,6 +244,15 @@ pub(crate) fn run(settings: &RedisBench) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_are_read_from_what_the_client_prints() {
+        let text = "get key: rps=0.0\rLatency by percentile distribution:\n0.000% <= 0.103 milliseconds (c 1)\n\
+            99.805% <= 5.2 milliseconds (c 2)\n99.902% <= 6.5 milliseconds (c 3)\n100.000% <= 7.5 milliseconds (c 4)\n\
+            \nSummary:\n  throughput summary: 425531.94 requests per second\n";
+        assert_eq!(parse(text), Some(Measured { rate: 425_531.94, tail: 6.5 }));
+        assert_eq!(parse("no such server"), None);
+    }
 
     #[test]
     fn the_median_is_in_the_middle() {

@@ -10,16 +10,18 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::{cargo, root};
+use crate::{cargo, redis_stand_in, root};
 
-/// The units that the server is measured by. Others, such as `auth`, `info` and `obuf-limits`, start servers of their
-/// own, and run nothing against one that is there already.
+/// The units that the server is measured by.
 #[rustfmt::skip]
 const UNITS: &[&str] = &[
     "type/string", "type/incr", "type/hash", "type/list", "type/list-2", "type/list-3", "type/set", "type/zset",
     "keyspace", "scan", "expire", "multi", "protocol", "pubsub", "info-command", "slowlog", "querybuf", "bitops",
-    "bitfield", "hyperloglog", "geo", "sort", "dump", "quit",
+    "bitfield", "hyperloglog", "geo", "sort", "dump", "quit", "acl", "auth", "info", "latency-monitor", "obuf-limits",
 ];
+
+/// Those of them that start servers of their own, with settings of their own. A script stands in for Redis there.
+const WITH_OWN_SERVERS: &[&str] = &["acl", "auth", "info", "latency-monitor", "obuf-limits"];
 
 /// The kinds of reasons for which a test does not count towards the percentage.
 const OUT_OF_SCOPE: &[&str] = &["replication", "scripting", "streams", "modules", "encodings", "memory"];
@@ -172,10 +174,17 @@ fn read_list(text: &str) -> Result<List> {
 }
 
 fn run_unit(settings: &RedisSuite, program: &Path, unit: &str, list: &List) -> Result<Outcome> {
-    let served = Served::start(program, unit)?;
     let mut command = Command::new("tclsh");
-    command.current_dir(&settings.folder).arg("tests/test_helper.tcl");
-    command.args(["--host", "127.0.0.1", "--port", &served.port, "--single", &format!("unit/{unit}")]);
+    command.arg("tests/test_helper.tcl").args(["--single", &format!("unit/{unit}")]);
+    // Each lives until the unit has ended.
+    let (served, folder);
+    if WITH_OWN_SERVERS.contains(&unit) {
+        folder = redis_stand_in::folder(&settings.folder, program, unit)?;
+        command.current_dir(&folder.0).args(["--clients", "1"]);
+    } else {
+        served = Served::start(program, unit)?;
+        command.current_dir(&settings.folder).args(["--host", "127.0.0.1", "--port", &served.port]);
+    }
     command.args(["--durable", "--dont-clean", "--ignore-encoding", "--ignore-digest", "--timeout", "300"]);
     for ((_, test), _) in list.iter().filter(|((of, _), listed)| of == unit && listed.is_skipped) {
         command.args(["--skiptest", test]);
