@@ -16,6 +16,8 @@ mod rewrite;
 mod server;
 mod transactions;
 
+pub(crate) use changes::{epoch as changes_message, refusal as feed_refusal, unfollow_all};
+
 use crate::session::Session;
 use crate::shared::Shared;
 use holm_commands::{
@@ -96,7 +98,7 @@ const OURS: &[Command<OwnFunction>] = &[
     of("holm.acknowledge", -1, CONNECTION, NONE, ours::acknowledge, "Lets replies wait for syncs: SYNCED, DEFAULT"),
     of("holm.epoch", 1, FAST, NONE, ours::epoch, "Returns the active and the last durable epoch"),
     of("holm.snapshot", 2, CONNECTION | ALONE, NONE, ours::snapshot, "BEGIN, END: reads of one instant over calls"),
-    of("holm.changes", -2, WHOLE, NONE, changes::changes, "OPEN, READ, CLOSE, LIST: a feed of durable changes"),
+    of("holm.changes", -2, WHOLE, NONE, changes::changes, "OPEN, READ, FOLLOW, ACKNOWLEDGE, UNFOLLOW, CLOSE, LIST: a feed of durable changes"),
     of("holm.backup", 2, WHOLE, NONE, ours::backup, "Makes a copy of the database in a folder of the server"),
 ];
 

@@ -254,6 +254,21 @@ impl Connection {
         Reply::Push(parts).encode(self.session.protocol, &mut self.output);
     }
 
+    /// Appends a message of a feed, if the connection still follows it and its user still may.
+    pub(crate) fn deliver_changes(&mut self, shared: &Shared, name: &[u8], message: &Reply, is_last: bool) {
+        if !self.session.followed.contains(name) {
+            return;
+        }
+        if !self.session.may_follow(shared, name) {
+            self.is_dead = true;
+            return;
+        }
+        message.encode(self.session.protocol, &mut self.output);
+        if is_last {
+            self.session.followed.remove(name);
+        }
+    }
+
     /// Called before the first reply of a wake-up.
     pub(crate) fn begin_replies(&mut self) {
         self.begun = self.output.len();

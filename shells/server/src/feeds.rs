@@ -2,10 +2,13 @@
 //!
 //! A feed holds what it has given until a reader acknowledges it, by the epoch of its next call. What it holds is
 //! bounded: it gives nothing new while so much is not acknowledged, and the store ends a feed that falls behind.
+//!
+//! A connection may follow a feed: it is sent what comes, by the thread of `followers.rs`, as long as it acknowledges.
 
+use crate::mail::ConnectionPlace;
 use holm::{Changes, Database, Feed};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The bytes that the store keeps for a feed.
@@ -19,13 +22,24 @@ pub(crate) struct Followed {
     feed: Feed,
     given: VecDeque<Changes>,
     acknowledged: u64,
+    follower: Option<Follower>,
 }
+
+/// A connection that is sent what comes.
+#[derive(Clone, Copy)]
+pub(crate) struct Follower {
+    pub(crate) place: ConnectionPlace,
+    /// The last epoch that it was sent.
+    sent: u64,
+}
+
+/// The most epochs that a follower is sent and has not acknowledged.
+const MOST_AHEAD: usize = 1_000;
 
 impl Followed {
     /// Forgets the epochs up to one, and returns the next ones, at most `most`. Each is durable.
     pub(crate) fn read(&mut self, after: u64, most: usize) -> holm::Result<impl Iterator<Item = &Changes>> {
-        self.acknowledged = self.acknowledged.max(after);
-        while self.given.pop_front_if(|changes| changes.epoch() <= after).is_some() {}
+        self.acknowledge(after);
         while self.given.len() < most
             && let Some(changes) = self.feed.next(Duration::ZERO)?
         {
@@ -34,15 +48,67 @@ impl Followed {
         Ok(self.given.iter().take(most))
     }
 
+    /// Forgets the epochs up to one.
+    pub(crate) fn acknowledge(&mut self, epoch: u64) {
+        self.acknowledged = self.acknowledged.max(epoch);
+        while self.given.pop_front_if(|changes| changes.epoch() <= epoch).is_some() {}
+    }
+
+    /// Lets a connection follow, from behind an epoch on. Returns the one that has followed so far.
+    pub(crate) fn follow(&mut self, after: u64, place: ConnectionPlace) -> Option<ConnectionPlace> {
+        self.acknowledge(after);
+        let before = self.follower.replace(Follower { place, sent: after });
+        before.map(|follower| follower.place).filter(|other| *other != place)
+    }
+
+    /// Ends the following of a connection.
+    pub(crate) fn leave(&mut self, place: ConnectionPlace) -> bool {
+        self.follower.take_if(|follower| follower.place == place).is_some()
+    }
+
+    pub(crate) fn follower(&self) -> Option<Follower> {
+        self.follower
+    }
+
+    /// Returns the next epoch that the follower is to be sent; `None` while there is none, or while it has not
+    /// acknowledged what it was sent.
+    pub(crate) fn next_to_send(&mut self) -> holm::Result<Option<&Changes>> {
+        let Some(sent) = self.follower.map(|follower| follower.sent) else { return Ok(None) };
+        // The epochs are in order.
+        let at = self.given.partition_point(|changes| changes.epoch() <= sent);
+        if at >= MOST_AHEAD {
+            return Ok(None);
+        }
+        if at == self.given.len()
+            && let Some(changes) = self.feed.next(Duration::ZERO)?
+        {
+            self.given.push_back(changes);
+        }
+        let next = self.given.get(at);
+        if let (Some(changes), Some(follower)) = (next, &mut self.follower) {
+            follower.sent = changes.epoch();
+        }
+        Ok(next)
+    }
+
     /// Returns the epoch that was acknowledged last.
     pub(crate) fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
 }
 
+/// Locks a feed. A panic has left it as it was: each change of it is a single step.
+pub(crate) fn lock(feed: &Mutex<Followed>) -> MutexGuard<'_, Followed> {
+    feed.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The feeds of a server, by name.
 #[derive(Default)]
-pub(crate) struct Feeds(Mutex<BTreeMap<Vec<u8>, Arc<Mutex<Followed>>>>);
+pub(crate) struct Feeds {
+    by_name: Mutex<BTreeMap<Vec<u8>, Arc<Mutex<Followed>>>>,
+    /// Wakes the thread that sends, once there is a follower.
+    begun: Condvar,
+}
 
 /// Why there is no feed.
 pub(crate) enum NoFeed {
@@ -52,7 +118,28 @@ pub(crate) enum NoFeed {
 
 impl Feeds {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, Arc<Mutex<Followed>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the thread that sends that something is different.
+    pub(crate) fn notify(&self) {
+        drop(self.lock());
+        self.begun.notify_all();
+    }
+
+    /// Waits for a follower or for the end, and returns the feeds that are followed.
+    pub(crate) fn wait_for_followed(&self, is_over: impl Fn() -> bool) -> Vec<(Vec<u8>, Arc<Mutex<Followed>>)> {
+        let mut feeds = self.lock();
+        while !is_over() {
+            let followed = |(_, feed): &(&Vec<u8>, &Arc<Mutex<Followed>>)| lock(feed).follower.is_some();
+            let found: Vec<_> =
+                feeds.iter().filter(followed).map(|(name, feed)| (name.clone(), feed.clone())).collect();
+            if !found.is_empty() {
+                return found;
+            }
+            feeds = self.begun.wait(feeds).unwrap_or_else(PoisonError::into_inner);
+        }
+        Vec::new()
     }
 
     /// Returns the feed of a name, which begins now if there was none.
@@ -66,7 +153,7 @@ impl Feeds {
         }
         let feed = db.feed(MOST_BYTES).map_err(NoFeed::Store)?;
         let acknowledged = feed.since();
-        let followed = Arc::new(Mutex::new(Followed { feed, given: VecDeque::new(), acknowledged }));
+        let followed = Arc::new(Mutex::new(Followed { feed, given: VecDeque::new(), acknowledged, follower: None }));
         feeds.insert(name.to_vec(), followed.clone());
         Ok(followed)
     }
@@ -75,13 +162,14 @@ impl Feeds {
         self.lock().get(name).cloned()
     }
 
-    pub(crate) fn close(&self, name: &[u8]) -> bool {
-        self.lock().remove(name).is_some()
+    /// Ends a feed, and returns it.
+    pub(crate) fn close(&self, name: &[u8]) -> Option<Arc<Mutex<Followed>>> {
+        self.lock().remove(name)
     }
 
     /// Returns the names, and the epoch that each was acknowledged up to.
     pub(crate) fn all(&self) -> Vec<(Vec<u8>, u64)> {
-        let epoch = |feed: &Mutex<Followed>| feed.lock().unwrap_or_else(PoisonError::into_inner).acknowledged();
+        let epoch = |feed: &Mutex<Followed>| lock(feed).acknowledged();
         self.lock().iter().map(|(name, feed)| (name.clone(), epoch(feed))).collect()
     }
 }

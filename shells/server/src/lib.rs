@@ -27,6 +27,7 @@ mod clients;
 mod commands;
 mod connection;
 mod feeds;
+mod followers;
 mod http;
 mod joined;
 mod latency;

@@ -2,7 +2,7 @@
 
 use crate::stream::Stream;
 use crate::topics::TopicKind;
-use holm_commands::Signal;
+use holm_commands::{Reply, Signal};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +35,14 @@ pub(crate) enum Mail {
     Message {
         to: u64,
         message: Arc<Message>,
+    },
+    /// What a feed has given that this connection follows.
+    Changes {
+        to: u64,
+        name: Vec<u8>,
+        message: Box<Reply>,
+        /// The connection follows the feed no more.
+        is_last: bool,
     },
     /// A key that this connection waits for has elements.
     TryAgain {

@@ -1,6 +1,7 @@
 //! A running server: the thread that accepts connections, the workers, the sweep, and the end of all.
 
 use crate::acl::Acl;
+use crate::followers;
 use crate::http::Http;
 use crate::load;
 use crate::long;
@@ -99,6 +100,9 @@ impl Server {
         }
         let http = shared.settings.http.map(|address| Http::start(address, &shared)).transpose()?;
         let http_address = http.as_ref().map(Http::address);
+        let following = shared.clone();
+        let thread = std::thread::Builder::new().name("changes".into());
+        let follower = thread.spawn(move || followers::run(&following))?;
         let (stop_sweep, stopped) = mpsc::channel();
         let sweeping = shared.clone();
         let sweeper = std::thread::Builder::new().name("sweep".into()).spawn(move || sweep(&sweeping, &stopped))?;
@@ -116,6 +120,7 @@ impl Server {
             // Before the database is closed: pages read it.
             http.map_or(Ok(()), Http::stop)?;
             drop(stop_sweep);
+            follower.join().map_err(|_| anyhow::anyhow!("the thread of changes has panicked"))?;
             sweeper.join().map_err(|_| anyhow::anyhow!("the sweep has panicked"))?;
             let db = served.databases().holm().clone();
             db.sync()?;

@@ -3,7 +3,7 @@
 use crate::acl::Account;
 use crate::acl::denied::Denied;
 use crate::clients::Client;
-use crate::commands::OwnFunction;
+use crate::commands::{OwnFunction, unfollow_all};
 use crate::long::{BUDGET, LongCommand};
 use crate::mail::ConnectionPlace;
 use crate::settings::Acknowledge;
@@ -16,6 +16,7 @@ use holm_commands::{
     ALONE, Arguments, At, BLOCKING, Command, FAST, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal,
     Reply, RequestLimits, Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
 };
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -89,6 +90,8 @@ pub(crate) struct Session {
     pub(crate) queue: Option<Queue>,
     pub(crate) watched: Option<Watched>,
     pub(crate) subscriptions: Subscriptions,
+    /// The feeds that it follows.
+    pub(crate) followed: BTreeSet<Vec<u8>>,
     pub(crate) blocked: Option<Blocked>,
     /// Another thread carries out the command.
     is_away: bool,
@@ -125,6 +128,7 @@ impl Session {
             queue: None,
             watched: None,
             subscriptions: Subscriptions::default(),
+            followed: BTreeSet::new(),
             blocked: None,
             is_away: false,
             reply_mode: ReplyMode::On,
@@ -301,7 +305,14 @@ impl Session {
     }
 
     pub(crate) fn is_subscribed(&self) -> bool {
-        !self.subscriptions.is_empty()
+        !self.subscriptions.is_empty() || !self.followed.is_empty()
+    }
+
+    /// Returns whether the user may follow a feed, as the rules are now.
+    pub(crate) fn may_follow(&self, shared: &Shared, name: &[u8]) -> bool {
+        let words: OwnedArguments = [&b"holm.changes"[..], b"follow", name, b"0"].into_iter().collect();
+        let allows = |about: Command<()>| shared.acl.check(&self.account.user(), &about, &words.lend()).is_ok();
+        self.account.may_do_all() || shared.command(b"holm.changes").is_some_and(|found| allows(found.about()))
     }
 
     /// Returns whether replies wait until what they tell is synced.
@@ -445,6 +456,7 @@ impl Session {
             shared.waiting.forget(&blocked.keys, self.place);
         }
         self.subscriptions.end_all(&shared.topics, self.place);
+        unfollow_all(self, shared);
         shared.clients.remove(self.place.id);
     }
 
@@ -471,7 +483,7 @@ fn is_pushed(reply: &Reply) -> bool {
 
 fn is_for_subscribers(name: &str) -> bool {
     let is_change = TopicKind::ALL.iter().any(|kind| kind.words().0 == name || kind.words().1 == name);
-    is_change || matches!(name, "ping" | "quit" | "reset")
+    is_change || matches!(name, "ping" | "quit" | "reset" | "holm.changes")
 }
 
 fn unknown(arguments: &Arguments<'_>) -> Refusal {

@@ -199,6 +199,7 @@ impl Shared {
             tracing::error!(%error, "the accepting thread cannot be woken");
         }
         self.mailboxes.iter().for_each(Mailbox::wake);
+        self.feeds.notify();
     }
 
     /// Sends mail to the worker of a connection.

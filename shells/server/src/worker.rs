@@ -136,6 +136,9 @@ impl Worker {
             match mail {
                 Mail::Connection { id, stream, address } => self.welcome(id, stream, address),
                 Mail::Message { to, message } => self.with(to, |connection| connection.deliver(&message)),
+                Mail::Changes { to, name, message, is_last } => {
+                    self.with(to, |connection| connection.deliver_changes(&shared, &name, &message, is_last));
+                }
                 Mail::TryAgain { id, key } => {
                     if self.connections.contains_key(&id) {
                         self.with(id, |connection| connection.try_again(&shared, &key));

@@ -12,6 +12,8 @@ mod durability;
 mod events;
 #[path = "server/flushes.rs"]
 mod flushes;
+#[path = "server/follows.rs"]
+mod follows;
 #[path = "server/hostile.rs"]
 mod hostile;
 #[path = "server/http.rs"]

@@ -2,6 +2,7 @@
 
 use crate::acl::DEFAULT;
 use crate::acl::denied::Denied;
+use crate::commands::unfollow_all;
 use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
 use holm_commands::{Arguments, Outcome, Protocol, Refusal, Reply, SYNTAX, parse_integer};
@@ -105,6 +106,7 @@ pub(super) fn quit(session: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outc
 pub(super) fn reset(session: &mut Session, shared: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
     (session.queue, session.watched, session.snapshot, session.acknowledge) = (None, None, None, None);
     session.subscriptions.end_all(&shared.topics, session.place);
+    unfollow_all(session, shared);
     (session.database, session.protocol, session.reply_mode) = (0, Protocol::Resp2, ReplyMode::On);
     session.enter(shared.acl.default_account());
     session.is_authenticated = !shared.acl.needs_password();
