@@ -2,6 +2,8 @@
 
 #[path = "commands/families.rs"]
 mod families;
+#[path = "commands/fuzzed.rs"]
+mod fuzzed;
 #[path = "commands/joined.rs"]
 mod joined;
 #[path = "commands/lists.rs"]

@@ -98,7 +98,8 @@ const OURS: &[Command<OwnFunction>] = &[
     of("holm.acknowledge", -1, CONNECTION, NONE, ours::acknowledge, "Lets replies wait for syncs: SYNCED, DEFAULT"),
     of("holm.epoch", 1, FAST, NONE, ours::epoch, "Returns the active and the last durable epoch"),
     of("holm.snapshot", 2, CONNECTION | ALONE, NONE, ours::snapshot, "BEGIN, END: reads of one instant over calls"),
-    of("holm.changes", -2, WHOLE, NONE, changes::changes, "OPEN, READ, FOLLOW, ACKNOWLEDGE, UNFOLLOW, CLOSE, LIST: a feed of durable changes"),
+    of("holm.changes", -2, WHOLE, NONE, changes::changes,
+        "OPEN, READ, FOLLOW, ACKNOWLEDGE, UNFOLLOW, CLOSE, LIST: a feed of durable changes"),
     of("holm.backup", 2, WHOLE, NONE, ours::backup, "Makes a copy of the database in a folder of the server"),
 ];
 
