@@ -36,6 +36,16 @@ pub enum Update {
     Remove,
 }
 
+impl From<Update> for Decision<Vec<u8>> {
+    fn from(update: Update) -> Self {
+        match update {
+            Update::Keep => Decision::Keep,
+            Update::Put(value) => Decision::Put(value),
+            Update::Remove => Decision::Remove,
+        }
+    }
+}
+
 impl fmt::Display for CompareAndSwapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.current {
@@ -215,12 +225,7 @@ impl Keyspace {
     pub fn update<T>(&self, key: impl AsRef<[u8]>, mut decide: impl FnMut(Option<&Slice>) -> (Update, T)) -> Result<T> {
         let (_, answer) = self.store().update(self.tree(), key.as_ref(), |current, _| {
             let (update, answer) = decide(current);
-            let decision = match update {
-                Update::Keep => Decision::Keep,
-                Update::Put(value) => Decision::Put(value),
-                Update::Remove => Decision::Remove,
-            };
-            Ok((decision, answer))
+            Ok((update.into(), answer))
         })?;
         Ok(answer)
     }

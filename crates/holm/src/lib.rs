@@ -207,6 +207,7 @@ mod sync_wakers;
 mod transaction;
 pub mod typed;
 mod update;
+mod update_many;
 mod wall_clock;
 
 pub use atomic::{CompareAndSwapError, Update};

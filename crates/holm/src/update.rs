@@ -15,7 +15,7 @@ use crate::record_buffer::write_record;
 use crate::slice::Slice;
 use crate::store::{Store, WritableStore};
 use holm_medium::Epoch;
-use holm_tree::{LeafCursor, LeafVersion, SeekTarget, Seen, back_off};
+use holm_tree::{LeafCursor, LeafVersion, Lookup, SeekTarget, Seen, back_off};
 
 /// What an update does with its key.
 pub(crate) enum Decision<V> {
@@ -59,16 +59,22 @@ impl Store {
     pub(crate) fn before(&self, tree: &KeyspaceTree, key: SearchKey<'_>, view: ReadView) -> Result<Before> {
         // Without a bound: see the head of `read.rs`.
         loop {
-            let lookup = self.index.get(&tree.root, key);
-            let image = self.storage.image();
-            let copy = |payload| record::copy_value_and_deadline(image, payload, view).map_err(|NoRecord| payload);
-            let copied = self.copied(tree, Some(lookup.leaf_version), || lookup.payload.map_or(Ok(None), copy))?;
-            let Some(found) = copied else { continue };
-            let found = found.map_err(|payload| self.no_record(payload))?;
-            let deadline = found.as_ref().map_or(Deadline::NEVER, |(_, deadline)| *deadline);
-            let value = found.map(|(value, _)| value);
-            return Ok(Before { value, deadline, leaf: lookup.leaf_version, stamp: lookup.stamp });
+            if let Some(before) = self.before_of(tree, self.index.get(&tree.root, key), view)? {
+                return Ok(before);
+            }
         }
+    }
+
+    /// Reads what a lookup leads to; `None` if its leaf has changed since.
+    pub(crate) fn before_of(&self, tree: &KeyspaceTree, lookup: Lookup, view: ReadView) -> Result<Option<Before>> {
+        let image = self.storage.image();
+        let copy = |payload| record::copy_value_and_deadline(image, payload, view).map_err(|NoRecord| payload);
+        let copied = self.copied(tree, Some(lookup.leaf_version), || lookup.payload.map_or(Ok(None), copy))?;
+        let Some(found) = copied else { return Ok(None) };
+        let found = found.map_err(|payload| self.no_record(payload))?;
+        let deadline = found.as_ref().map_or(Deadline::NEVER, |(_, deadline)| *deadline);
+        let value = found.map(|(value, _)| value);
+        Ok(Some(Before { value, deadline, leaf: lookup.leaf_version, stamp: lookup.stamp }))
     }
 
     /// Reads the first or the last visible pair. `None` if a leaf has changed meanwhile.
@@ -128,13 +134,24 @@ impl WritableStore {
         &self,
         tree: &KeyspaceTree,
         key: &[u8],
-        mut decide: impl FnMut(Option<&Slice>, Deadline) -> Result<(Decision<V>, T)>,
+        decide: impl FnMut(Option<&Slice>, Deadline) -> Result<(Decision<V>, T)>,
     ) -> Result<(Option<Slice>, T)> {
         limit(key, &[])?;
         let key = SearchKey::new(key);
+        let before = self.before(tree, key, tree.view(&self.wall_clock))?;
+        self.update_from(tree, key, before, decide)
+    }
+
+    /// As [`WritableStore::update`], of a key that was read just now.
+    pub(crate) fn update_from<V: AsRef<[u8]>, T>(
+        &self,
+        tree: &KeyspaceTree,
+        key: SearchKey<'_>,
+        mut before: Before,
+        mut decide: impl FnMut(Option<&Slice>, Deadline) -> Result<(Decision<V>, T)>,
+    ) -> Result<(Option<Slice>, T)> {
         let mut attempt = 0;
         let read = || self.before(tree, key, tree.view(&self.wall_clock));
-        let mut before = read()?;
         let (mut change, mut answer) = decide(before.value.as_ref(), before.deadline)?;
         while !self.change(tree, key, &change, &before)? {
             back_off(&mut attempt);

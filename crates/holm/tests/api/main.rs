@@ -52,3 +52,4 @@ mod tools;
 mod traits;
 mod transactions;
 mod twin;
+mod update_many;
