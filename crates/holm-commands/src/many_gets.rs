@@ -28,12 +28,4 @@ impl Databases {
         };
         Ok(found.into_iter().map(reply).collect())
     }
-
-    /// Brings keys into the caches of the processor: the misses of many overlap, those of one after the other do not.
-    pub fn look_ahead(&self, database: u32, keys: &[&[u8]]) {
-        if let Ok(Some(space)) = self.existing(database) {
-            // An error comes again when the command looks.
-            let _ = space.keys.look_ahead(keys);
-        }
-    }
 }

@@ -181,30 +181,94 @@ impl Databases {
     ) -> Outcome<Option<(Reply, Effects)>> {
         let Some(key) = only_key(command, arguments) else { return Ok(None) };
         let space = self.space(at.database)?;
-        space.keys.update(key, |old| {
-            if old.is_some_and(|old| is_in_rows(old)) {
-                return (Update::Keep, Ok(None));
-            }
-            let store = OneRecord {
-                database: at.database,
-                key,
-                old: old.cloned(),
-                new: RefCell::default(),
-                needs_more: Cell::new(false),
-            };
-            let (answer, effects) = {
-                let context = at.context(&store, self);
-                let answer = run(&context, command, arguments);
-                (answer, context.into_effects())
-            };
-            if store.needs_more.get() {
-                return (Update::Keep, Ok(None));
-            }
-            match answer {
-                Ok(reply) => (store.new.into_inner().unwrap_or(Update::Keep), Ok(Some((reply, effects)))),
-                Err(refusal) => (Update::Keep, Err(refusal)),
-            }
+        space.keys.update(key, |old| match self.decide(key, old, (command, arguments), at) {
+            None => (Update::Keep, Ok(None)),
+            Some((update, answer)) => (update, answer.map(Some)),
         })?
+    }
+
+    /// Runs a command on a record. Returns what becomes of the record, and the answer; `None` if the command needs
+    /// more.
+    fn decide(
+        &self,
+        key: &[u8],
+        old: Option<&Slice>,
+        (command, arguments): (&Command<Function>, &Arguments<'_>),
+        at: At<'_>,
+    ) -> Option<(Update, Outcome<(Reply, Effects)>)> {
+        if old.is_some_and(|old| is_in_rows(old)) {
+            return None;
+        }
+        let (database, new, needs_more) = (at.database, RefCell::default(), Cell::new(false));
+        let store = OneRecord { database, key, old: old.cloned(), new, needs_more };
+        let (answer, effects) = {
+            let context = at.context(&store, self);
+            let answer = run(&context, command, arguments);
+            (answer, context.into_effects())
+        };
+        if store.needs_more.get() {
+            return None;
+        }
+        Some(match answer {
+            Ok(reply) => (store.new.into_inner().unwrap_or(Update::Keep), Ok((reply, effects))),
+            Err(refusal) => (Update::Keep, Err(refusal)),
+        })
+    }
+
+    /// Runs commands for which [`crate::may_share`] holds, one after the other, each at an instant of its own: as
+    /// [`Databases::execute_within`] does, but their keys are looked up together. Returns what became of each, up to
+    /// and with the first one that the budget does not suffice for.
+    pub fn execute_each(
+        &self,
+        commands: &[(&Command<Function>, Arguments<'_>)],
+        at: At<'_>,
+        budget: u64,
+    ) -> Vec<Outcome<(Reply, Effects)>> {
+        let at_index = |index: usize| At { seed: at.seed.wrapping_add(index as u64), ..at };
+        let mut answers = Vec::with_capacity(commands.len());
+        while answers.len() < commands.len() {
+            let refused = match self.space(at.database) {
+                Ok(space) => self.update_some(space, commands, &mut answers, at_index),
+                Err(refusal) => Err(refusal),
+            };
+            let index = answers.len();
+            match (refused, commands.get(index)) {
+                (Err(refusal), _) => answers.push(Err(refusal)),
+                (Ok(()), None) => break,
+                // It needs more than its record.
+                (Ok(()), Some((command, arguments))) => {
+                    answers.push(self.execute_within(command, arguments, at_index(index), budget));
+                }
+            }
+            if matches!(answers.last(), Some(Err(Refusal::TooLong))) {
+                break;
+            }
+        }
+        answers
+    }
+
+    /// Runs those commands, from the first one without an answer on, that need their records only.
+    fn update_some<'s>(
+        &self,
+        space: &Space,
+        commands: &[(&Command<Function>, Arguments<'_>)],
+        answers: &mut Vec<Outcome<(Reply, Effects)>>,
+        at_index: impl Fn(usize) -> At<'s>,
+    ) -> Outcome<()> {
+        let first = answers.len();
+        let rest = &commands[first..];
+        let keys: Vec<_> = rest.iter().map_while(|(command, arguments)| only_key(command, arguments)).collect();
+        let (updated, outcome) = space.keys.update_many(&keys, |index, old| {
+            let (command, arguments) = &rest[index];
+            let at = at_index(first + index);
+            let (update, answer) = self.decide(keys[index], old, (command, arguments), at)?;
+            // It may be decided again.
+            answers.truncate(first + index);
+            answers.push(answer);
+            Some(update)
+        });
+        answers.truncate(first + updated);
+        Ok(outcome?)
     }
 
     /// Runs a command that reads a single key; `None` if it needs more than that, or if the key never stays the same.

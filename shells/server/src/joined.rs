@@ -8,7 +8,7 @@ use crate::session::{Found, ReplyMode, Session};
 use crate::settings::Acknowledge;
 use crate::shared::Shared;
 use crate::statistics::Costs;
-use holm_commands::{Arguments, At, Command, Function, Place, Refusal, Reply, may_share, may_share_reads};
+use holm_commands::{Arguments, Command, Function, Place, Refusal, Reply, may_share, may_share_reads};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -240,12 +240,11 @@ impl Session {
     fn run_each(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Vec<Reply> {
         let at = self.at(shared);
         self.before_write(shared);
-        let databases = shared.databases();
-        let keys: Vec<&[u8]> = run.iter(input).map(|(_, arguments)| arguments.at(1)).collect();
-        databases.look_ahead(at.database, &keys);
-        let mut replies = Vec::with_capacity(keys.len());
-        for ((command, arguments), seed) in run.iter(input).zip(at.seed..) {
-            match databases.execute_within(command, &arguments, At { seed, ..at }, BUDGET) {
+        let commands: Vec<_> = run.iter(input).collect();
+        let answers = shared.databases().execute_each(&commands, at, BUDGET);
+        let mut replies = Vec::with_capacity(answers.len());
+        for answer in answers {
+            match answer {
                 Ok((reply, effects)) => {
                     shared.publish(&effects);
                     replies.push(reply);

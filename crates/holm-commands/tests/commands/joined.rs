@@ -68,6 +68,39 @@ proptest! {
     }
 }
 
+/// Runs lines one after the other, with one lookup for all of them.
+fn each(tested: &Tested, lines: &[String]) -> Vec<String> {
+    let words = words(lines);
+    let commands: Vec<_> = words.iter().map(|words| (tested.command(words.lend().at(0)), words.lend())).collect();
+    let answers = tested.databases.execute_each(&commands, tested.at(), u64::MAX).into_iter();
+    answers
+        .map(|answer| answer.map_or_else(|refusal| text(&Reply::Error(refusal.into_text())), |done| text(&done.0)))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(12) })]
+
+    /// A command that needed more than its record was once another one than the one that had stopped the updates.
+    #[test]
+    fn one_lookup_for_all_changes_nothing(
+        lines in proptest::collection::vec(line(), 1..900),
+        group in 1usize..65,
+    ) {
+        let (mut together, mut alone) = (Tested::new(), Tested::new());
+        for lines in lines.chunks(group) {
+            let replies = each(&together, lines);
+            prop_assert_eq!(replies.len(), lines.len());
+            for (words, reply) in words(lines).iter().zip(replies) {
+                prop_assert_eq!(reply, text(&alone.run(&words.lend())));
+            }
+        }
+        for look in LOOKS {
+            prop_assert_eq!(together.ask(look), alone.ask(look));
+        }
+    }
+}
+
 /// Runs lines that read the same key at one instant; `None` if each is to run by itself.
 fn read_joined(tested: &Tested, lines: &[String]) -> Option<Vec<String>> {
     let words = words(lines);
