@@ -18,6 +18,8 @@ mod follows;
 mod hostile;
 #[path = "server/http.rs"]
 mod http;
+#[path = "server/larger.rs"]
+mod larger;
 #[path = "server/latency.rs"]
 mod latency;
 #[path = "server/pages.rs"]

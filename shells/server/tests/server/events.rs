@@ -1,6 +1,6 @@
 //! Events about keys: what subscribers get, by which channels, and only if the server is asked for it.
 
-use crate::client::{Client, Served};
+use crate::client::{Client, Served, encode};
 
 /// Returns a client, and another one that gets events by their names, in the order in which they happen.
 fn subscribed(served: &Served, letters: &str) -> (Client, Client) {
@@ -90,6 +90,19 @@ fn each_command_has_its_events() {
     assert_eq!(events_of(&mut client, &mut subscriber, "exec"), "new:one set:one del:one");
     client.script(&[("multi", "OK"), ("set one 1", "QUEUED")]);
     assert_eq!(events_of(&mut client, &mut subscriber, "discard"), "");
+}
+
+/// Commands of a pipeline that share a transaction wrote their collection once, and had one event for all.
+#[test]
+fn each_command_of_a_pipeline_has_its_event() {
+    let served = Served::new(&["--notify-keyspace-events", "KA"]);
+    let (mut client, mut subscriber) = (served.client(), served.client());
+    assert_eq!(subscriber.ask("psubscribe __key*"), "[psubscribe __key* 1]");
+    client.send_bytes(&[&b"lpush"[..], b"rpush", b"lpush"].map(|name| encode(&[name, b"l", b"a"])).concat());
+    for (reply, event) in [("1", "lpush"), ("2", "rpush"), ("3", "lpush")] {
+        assert_eq!(client.receive(), reply);
+        assert_eq!(subscriber.receive(), format!("[pmessage __key* __keyspace@0__:l {event}]"));
+    }
 }
 
 #[test]

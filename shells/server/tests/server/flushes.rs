@@ -100,14 +100,37 @@ fn long_writes_leave_their_worker_to_others_and_keep_their_order() {
 
 #[test]
 fn a_long_write_is_synced_before_its_reply_where_that_is_promised() {
-    let served = Served::new(&["--workers", "1", "--acknowledge", "synced"]);
+    // Replies to the other client wait for no sync, and no epoch ends by itself for a tenth of a second.
+    let served = Served::new(&["--workers", "1", "--acknowledge", "none"]);
     let (mut client, mut other) = (served.client(), served.client());
+    assert_eq!(client.ask("holm.acknowledge synced"), "OK");
     let mut words: Vec<Vec<u8>> = vec![b"mset".to_vec()];
     words.extend((0..12_000).flat_map(|number| [format!("key{number:06}").into_bytes(), b"1".to_vec()]));
     client.send_words(&words.iter().map(|word| &word[..]).collect::<Vec<_>>());
     assert_eq!(client.receive(), "OK");
-    assert_eq!(other.ask("dbsize"), "12000");
     let info = other.ask("info persistence");
     let pending = info.split("\\r\\n").find_map(|line| line.strip_prefix("pending_bytes:")).unwrap();
     assert_eq!(pending, "0");
+    assert_eq!(other.ask("dbsize"), "12000");
+}
+
+/// What another thread has carried out has effects on others as what a worker does.
+#[test]
+fn a_long_write_wakes_those_who_wait_and_has_its_events() {
+    let served = Served::new(&["--workers", "2", "--notify-keyspace-events", "KA"]);
+    let (mut client, mut waiting, mut subscriber) = (served.client(), served.client(), served.client());
+    assert_eq!(subscriber.ask("subscribe __keyspace@0__:list"), "[subscribe __keyspace@0__:list 1]");
+    waiting.send("blpop list 0");
+    // Until it waits.
+    while !client.ask("info clients").contains("blocked_clients:1") {}
+    let mut words = vec![&b"rpush"[..], b"list"];
+    words.resize(12_000, b"element");
+    client.send_words(&words);
+    assert_eq!(client.receive(), "11998");
+    assert_eq!(waiting.receive(), "[list element]");
+    // Which of them is published first depends on the threads.
+    let mut events = [subscriber.receive(), subscriber.receive()];
+    events.sort();
+    assert_eq!(events, ["lpop", "rpush"].map(|event| format!("[message __keyspace@0__:list {event}]")));
+    assert!(client.ask("info stats").contains("long_commands:1"));
 }
