@@ -18,6 +18,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("GET", &["get", "key:__rand_int__"]),
     ("ZADD", &["zadd", "scores", "__rand_int__", "member:__rand_int__"]),
     ("ZRANGE", &["zrange", "scores", "0", "9"]),
+    ("ZRANGEBYSCORE", &["zrangebyscore", "scores", "__rand_int__", "+inf", "limit", "0", "10"]),
     ("HSET", &["hset", "hash", "field:__rand_int__", "__data__"]),
     ("HGET", &["hget", "hash", "field:__rand_int__"]),
     ("LPUSH", &["lpush", "list", "__data__"]),
