@@ -207,6 +207,9 @@ impl Session {
             self.requests += 1;
             self.last_command = command.name;
             costs.of(command.name).note(nanos, reply.is_error());
+            if let Reply::Error(text) = reply {
+                shared.statistics.note_error(text);
+            }
             shared.note_slow(&arguments, nanos, &self.client, self.requests);
             self.answer(reply, out);
         }

@@ -105,6 +105,8 @@ pub(crate) struct Session {
     /// The connection ends once its replies are sent.
     pub(crate) is_closing: bool,
     pub(crate) last_command: &'static str,
+    /// It was refused before it ran.
+    is_rejected: bool,
     /// The number of requests so far: with the connection's id, it names one in the log.
     pub(crate) requests: u64,
     now: u64,
@@ -137,6 +139,7 @@ impl Session {
             wants_sync: false,
             is_closing: false,
             last_command: "",
+            is_rejected: false,
             requests: 0,
             now: 0,
             seed: RandomState::new().hash_one(place.id),
@@ -173,7 +176,13 @@ impl Session {
             shared.latency.note(took, || now_millis() / 1_000, name);
         }
         let cost = costs.of(self.last_command);
-        cost.note(nanos, reply.is_error());
+        match std::mem::take(&mut self.is_rejected) {
+            true => cost.rejected += 1,
+            false => cost.note(nanos, reply.is_error()),
+        }
+        if let Reply::Error(text) = &reply {
+            shared.statistics.note_error(text);
+        }
         if !self.is_waiting() {
             shared.note_slow(arguments, nanos, &self.client, self.requests);
         }
@@ -218,6 +227,7 @@ impl Session {
         let found = match self.find(shared, arguments) {
             Ok(found) => found,
             Err(refusal) => {
+                self.is_rejected = true;
                 if let Some(queue) = &mut self.queue {
                     queue.broken = true;
                 }
@@ -256,6 +266,7 @@ impl Session {
             return Err(unknown(arguments));
         };
         let about = found.about();
+        self.last_command = about.name;
         if !about.accepts(arguments.len()) {
             return Err(Refusal::of(format!("ERR wrong number of arguments for '{}' command", about.name)));
         }

@@ -10,6 +10,8 @@ pub(crate) struct Cost {
     pub(crate) calls: u64,
     pub(crate) nanos: u64,
     pub(crate) failed: u64,
+    /// Refused before it ran, and no call.
+    pub(crate) rejected: u64,
     pub(crate) longest_nanos: u64,
     /// Calls by their time: up to 1 us, 2 us, 4 us and so on; the last has all that took longer.
     pub(crate) buckets: [u64; BUCKETS],
@@ -39,6 +41,7 @@ impl Cost {
         self.calls += other.calls;
         self.nanos += other.nanos;
         self.failed += other.failed;
+        self.rejected += other.rejected;
         self.longest_nanos = self.longest_nanos.max(other.longest_nanos);
         self.buckets.iter_mut().zip(other.buckets).for_each(|(sum, more)| *sum += more);
     }
@@ -96,19 +99,40 @@ pub(crate) struct Statistics {
     /// What users were refused, wrong passwords among them.
     pub(crate) denied: AtomicU64,
     costs: Mutex<CostsByName>,
+    /// Errors by the codes that they begin with.
+    error_codes: Mutex<BTreeMap<String, u64>>,
 }
+
+/// The most codes that are counted: a client may choose the text of an error, though not its code.
+const MOST_CODES: usize = 128;
 
 impl Statistics {
     /// Adds what a worker has counted.
     pub(crate) fn add_costs(&self, costs: &mut Costs) {
         let mut all = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
-        for (name, cost) in costs.by_command.iter_mut().filter(|(_, cost)| cost.calls > 0) {
+        for (name, cost) in costs.by_command.iter_mut().filter(|(_, cost)| cost.calls + cost.rejected > 0) {
             let sum = all.entry(name).or_default();
             sum.add(cost);
             self.commands.fetch_add(cost.calls, Ordering::Relaxed);
-            self.errors.fetch_add(cost.failed, Ordering::Relaxed);
+            self.errors.fetch_add(cost.failed + cost.rejected, Ordering::Relaxed);
             *cost = Cost::default();
         }
+    }
+
+    /// Counts an error by its code.
+    pub(crate) fn note_error(&self, text: &str) {
+        let code = text.split(' ').next().unwrap_or_default();
+        let mut codes = self.error_codes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = codes.get_mut(code) {
+            *count += 1;
+        } else if codes.len() < MOST_CODES {
+            codes.insert(code.to_owned(), 1);
+        }
+    }
+
+    /// Returns how many errors there were of each code.
+    pub(crate) fn error_codes(&self) -> BTreeMap<String, u64> {
+        self.error_codes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn costs(&self) -> CostsByName {
@@ -118,6 +142,7 @@ impl Statistics {
     /// Begins all counters anew.
     pub(crate) fn reset(&self) {
         self.costs.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.error_codes.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let counters = [
             &self.connections,
             &self.rejected_connections,

@@ -22,6 +22,7 @@ const SECTIONS: &[(&str, Section)] = &[
     ("Replication", replication),
     ("CPU", processor),
     ("Commandstats", command_stats),
+    ("Errorstats", error_stats),
     ("Latencystats", latency_stats),
     ("Keyspace", keyspace),
 ];
@@ -104,11 +105,19 @@ fn command_stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
         let each = micros as f64 / cost.calls.max(1) as f64;
         writeln!(
             text,
-            "cmdstat_{name}:calls={},usec={micros},usec_per_call={each:.2},rejected_calls=0,failed_calls={}\r",
-            cost.calls, cost.failed
+            "cmdstat_{name}:calls={},usec={micros},usec_per_call={each:.2},rejected_calls={},failed_calls={}\r",
+            cost.calls, cost.rejected, cost.failed
         )?;
     }
     Ok(())
+}
+
+fn error_stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
+    shared
+        .statistics
+        .error_codes()
+        .iter()
+        .try_for_each(|(code, count)| writeln!(text, "errorstat_{code}:count={count}\r"))
 }
 
 fn latency_stats(shared: &Shared, text: &mut String) -> std::fmt::Result {

@@ -1,6 +1,6 @@
 //! Commands through a socket, family by family: replies as clients know them.
 
-use crate::client::Served;
+use crate::client::{Served, encode};
 
 const WRONG: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
 
@@ -283,4 +283,26 @@ fn a_client_that_wants_no_replies_gets_its_messages() {
     assert_eq!(client.receive(), "[message news x]");
     client.send("unsubscribe news");
     assert_eq!(client.receive(), "[unsubscribe news 0]");
+}
+
+#[test]
+fn errors_are_counted_by_their_codes_and_refusals_by_their_commands() {
+    let served = Served::new(&["--workers", "1"]);
+    let mut client = served.client();
+    for line in ["set", "no-such-command", "get a b", "lpush s a"] {
+        client.ask("set s 1");
+        assert!(client.ask(line).starts_with('-'), "{line}");
+    }
+    // Those that are carried out together with others count as well.
+    client.send_bytes(&[&b"lpush"[..], b"rpush"].map(|name| encode(&[name, b"s", b"a"])).concat());
+    assert!(client.receive().starts_with("-WRONGTYPE") && client.receive().starts_with("-WRONGTYPE"));
+    let info = client.ask("info errorstats");
+    assert!(info.contains("errorstat_ERR:count=3") && info.contains("errorstat_WRONGTYPE:count=3"), "{info}");
+    let info = client.ask("info commandstats");
+    let of = |name: &str| info.split("\\r\\n").find(|line| line.starts_with(&format!("cmdstat_{name}:"))).unwrap();
+    assert!(of("set").contains("calls=4,") && of("set").contains("rejected_calls=1,failed_calls=0"), "{info}");
+    assert!(of("get").contains("calls=0,") && of("get").contains("rejected_calls=1,failed_calls=0"), "{info}");
+    assert!(of("lpush").contains("calls=2,") && of("lpush").contains("rejected_calls=0,failed_calls=2"), "{info}");
+    assert_eq!(client.ask("config resetstat"), "OK");
+    assert!(!client.ask("info errorstats").contains("count="));
 }
