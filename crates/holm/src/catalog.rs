@@ -17,7 +17,7 @@ use crate::operation::Operation;
 use crate::record;
 use crate::store::{Store, WritableStore};
 use dropped::DroppedTrees;
-use entry::Entry;
+use entry::{Entry, MOST_KEYSPACES};
 use holm_medium::Epoch;
 use holm_medium::sync::atomic::Ordering;
 use holm_medium::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -28,9 +28,6 @@ use std::sync::Arc;
 
 /// The keyspace that every database has.
 pub(crate) const DEFAULT: &str = "default";
-
-/// A number has 24 bits of a leaf's home word.
-const MOST_KEYSPACES: u32 = 1 << 24;
 
 /// The longest name, in bytes.
 const MAX_NAME: usize = 255;
@@ -66,7 +63,7 @@ pub(crate) fn read_record(name: &[u8], value: &[u8]) -> Result<Named> {
     if is_reserved(name) {
         return Ok(Named::Reserved);
     }
-    let entry = Entry::read(name, value)?.filter(|entry| (CATALOG + 1..MOST_KEYSPACES).contains(&entry.number));
+    let entry = Entry::read(name, value)?;
     let name = std::str::from_utf8(name).ok().filter(|name| (1..=MAX_NAME).contains(&name.len()));
     Ok(match name.zip(entry) {
         Some((name, entry)) => Named::Keyspace(entry.number, name.into(), entry.options),
@@ -250,7 +247,7 @@ impl Catalog {
                     offset: 0,
                     what: "an entry of the catalog",
                     found: format!("\"{}\", \"{}\"", name.escape_ascii(), bytes.escape_ascii()),
-                    expected: "a name, and a number that no other has".into(),
+                    expected: "a name, and a number below 2^24 that no other has".into(),
                 });
             };
             greatest = greatest.max(number);

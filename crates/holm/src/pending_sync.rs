@@ -200,6 +200,27 @@ mod tests {
         }
     }
 
+    /// Its task is woken before another one, by the same news. The other one slept for ever.
+    #[test]
+    fn a_waker_that_panics_keeps_no_other_task_asleep() {
+        struct Panics;
+        impl Wake for Panics {
+            fn wake(self: Arc<Self>) {
+                panic!("a bug of the caller");
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.holm");
+        let db = Database::builder().durability(Durability::OnSync).capacity(1 << 30).open(path).unwrap();
+        let reefs = db.keyspace("reefs").unwrap();
+        for round in 0..20u32 {
+            reefs.insert(round.to_le_bytes(), "coral").unwrap();
+            let (panics, mut first) = (Waker::from(Arc::new(Panics)), pin!(db.begin_sync().unwrap()));
+            let _ = first.as_mut().poll(&mut Context::from_waker(&panics));
+            block_on(db.begin_sync().unwrap()).0.unwrap();
+        }
+    }
+
     /// Several tasks on several threads: none of them would be woken by a bell that rings for one.
     #[test]
     fn tasks_that_await_syncs_are_woken() {

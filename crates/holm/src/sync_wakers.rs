@@ -2,6 +2,7 @@
 
 use holm_medium::Clock;
 use holm_medium::sync::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::Waker;
 
@@ -18,8 +19,9 @@ impl SyncWakers {
             let waiting = wakers.clone();
             clock.on_news(move || {
                 let woken = std::mem::take(&mut *waiting.lock().unwrap_or_else(PoisonError::into_inner));
-                // Without the lock: a waker may run the task, which adds itself again.
-                woken.into_iter().for_each(Waker::wake);
+                // Without the lock: a waker may run the task, which adds itself again. A panic of one is its program's
+                // bug, and the others are woken all the same.
+                woken.into_iter().for_each(|waker| drop(catch_unwind(AssertUnwindSafe(|| waker.wake()))));
             });
             wakers
         });

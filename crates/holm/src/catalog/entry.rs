@@ -9,9 +9,13 @@
 //!
 //! All numbers are little-endian.
 
+use super::CATALOG;
 use crate::error::Result;
 use crate::expiry::Millis;
 use crate::keyspace_options::KeyspaceOptions;
+
+/// A number has 24 bits of a leaf's home word.
+pub(super) const MOST_KEYSPACES: u32 = 1 << 24;
 
 /// The value of a keyspace's record in the catalog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +36,16 @@ impl Entry {
         bytes
     }
 
-    /// Reads an entry; `None` if it is none.
+    /// Reads an entry; `None` if it is none, or has a number that no keyspace has.
     ///
     /// # Errors
     /// `Geometry`: a flag that this version does not know.
     pub(super) fn read(name: &[u8], bytes: &[u8]) -> Result<Option<Self>> {
         let Some((number, rest)) = bytes.split_first_chunk() else { return Ok(None) };
         let number = u32::from_le_bytes(*number);
+        if !(CATALOG + 1..MOST_KEYSPACES).contains(&number) {
+            return Ok(None);
+        }
         let Some((flags, swept_by)) = rest.split_first() else {
             return Ok(Some(Entry { number, options: KeyspaceOptions::new(), swept_by: 0 }));
         };
@@ -61,6 +68,16 @@ mod tests {
             assert_eq!(Entry::read(b"tides", &entry.to_bytes()).unwrap(), Some(entry));
         }
         assert_eq!(Entry { number: 7, options: KeyspaceOptions::new(), swept_by: 0 }.to_bytes(), [7, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_number_that_no_keyspace_has_makes_no_entry() {
+        for (number, has) in
+            [(CATALOG, false), (CATALOG + 1, true), ((1 << 24) - 1, true), (1 << 24, false), (u32::MAX, false)]
+        {
+            let entry = Entry::read(b"tides", &number.to_le_bytes()).unwrap();
+            assert_eq!(entry.map(|entry| entry.number), has.then_some(number));
+        }
     }
 
     #[test]
