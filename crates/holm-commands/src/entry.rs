@@ -45,6 +45,11 @@ impl Entry<'_> {
         self.stored.is_some()
     }
 
+    /// Returns the record, expired or not.
+    pub(crate) fn stored(&self) -> Option<&Record> {
+        self.stored.as_ref()
+    }
+
     pub(crate) fn into_live(self) -> Option<Record> {
         self.stored.filter(|_| self.is_live)
     }

@@ -14,6 +14,7 @@
 //! | `unwritten` | a collection that several commands of a transaction change, and that is written once |
 //! | `sketch`, `geohash` | HyperLogLogs and places, as bytes and scores |
 //! | `sweep`, `sweep_part` | the removal of what has expired, and of the rows of removed collections |
+//! | `carry` | keys with all that they have, as chunks for another store |
 //! | `fingerprint` | a number that differs once a key differs, for replicated stores |
 //!
 //! Each command takes effect at one instant, because it runs within a transaction of the store. One that needs a single
@@ -22,6 +23,7 @@
 #![deny(missing_docs)]
 
 mod arguments;
+mod carry;
 mod command;
 mod commands;
 mod context;
@@ -57,6 +59,7 @@ mod walk;
 mod window;
 
 pub use arguments::{Arguments, Options, OwnedArguments, Place};
+pub use carry::{CarryPosition, Chunk};
 pub use command::{
     ADMIN, ALL, ALONE, BLOCKING, CONNECTION, Command, CommandIndex, DIRECT, FAST, FLAG_NAMES, Group, Keys, NO_AUTH,
     ONE, PUBSUB, READ, TWO, UNQUEUED, WRITE, of,

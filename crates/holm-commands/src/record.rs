@@ -65,6 +65,10 @@ impl Record {
         Ok(Record { kind, in_rows: flags & IN_ROWS != 0, expiry, body, bytes })
     }
 
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     pub(crate) fn body(&self) -> &[u8] {
         &self.bytes[self.body..]
     }
