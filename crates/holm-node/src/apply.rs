@@ -12,14 +12,16 @@ use crate::fault::{Fault, Result};
 use crate::group::Group;
 use crate::marks::Marks;
 use crate::requests::{each_request, unknown, with_length};
+use crate::slots::SLOTS_ROW;
 use crate::space::Space;
 use crate::state::{STATE, State};
 use crate::store_within::Within;
 use holm::{Error, Transaction};
-use holm_commands::{Context, Outcome, Protocol, Refusal, Reply, run};
+use holm_commands::{Arguments, Context, Outcome, Protocol, Refusal, Reply, WRITE, run};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// How many records a sweep entry removes of each kind, at most about.
 const SWEPT: usize = 1_000;
@@ -28,7 +30,7 @@ const SWEPT: usize = 1_000;
 type LeftOut = BTreeMap<usize, Cow<'static, str>>;
 
 /// Why a transaction was not committed.
-enum Stop {
+pub(crate) enum Stop {
     Fault(Fault),
     /// A command is to be left out.
     LeaveOut(usize, Cow<'static, str>),
@@ -73,8 +75,7 @@ impl Group {
         for run in read.chunk_by(|one, other| is_flush(one) == is_flush(other)) {
             if is_flush(&run[0]) {
                 for (index, entry) in run {
-                    self.flush(&mut held, *index, entry.map_or(0, |entry| entry.time))?;
-                    replies.push(Vec::new());
+                    replies.push(self.flush(&mut held, *index, entry.map_or(0, |entry| entry.time))?);
                 }
             } else {
                 self.apply_run(&mut held, run, &mut replies)?;
@@ -95,17 +96,27 @@ impl Group {
             space.rows.insert(STATE, State { applied, ..*held }.to_bytes())?;
             self.shared.db.sync()?;
         }
-        let mut left_out = LeftOut::new();
+        let (mut left_out, before) = (LeftOut::new(), self.slots());
         loop {
             let done = self.shared.db.transact(|transaction| {
                 let attempt = Attempt::new(self, &space, transaction, *held, &left_out, entries.len() == 1);
+                attempt.store.slots.replace(before.clone());
                 let answers = attempt.all(entries)?;
                 let state = attempt.store.state.get();
                 transaction.insert(&space.rows, STATE, state.to_bytes())?;
-                Ok((answers, state, attempt.marks.into_inner()))
+                let slots = attempt.store.slots.take();
+                if let (Some(before), Some(after)) = (&before, &slots)
+                    && before != after
+                {
+                    self.publish_slots(Some(Arc::new(before.common(after))));
+                }
+                Ok((answers, state, slots, attempt.marks.into_inner()))
             });
             match done {
-                Ok((answers, state, marks)) => {
+                Ok((answers, state, slots, marks)) => {
+                    if slots != before {
+                        self.publish_slots(slots);
+                    }
                     self.publish(held, state);
                     *self.marks() = marks;
                     replies.extend(answers);
@@ -125,27 +136,39 @@ impl Group {
         }
     }
 
-    /// Removes all keys: the group gets fresh keyspaces, with the index of the entry in the same transaction.
-    fn flush(&self, held: &mut State, index: u64, time: u64) -> Result<()> {
+    /// Removes all keys: the group gets fresh keyspaces, with the index of the entry in the same transaction. Refuses
+    /// it while slots are moved: the other group has some of the keys.
+    fn flush(&self, held: &mut State, index: u64, time: u64) -> Result<Vec<u8>> {
+        let slots = self.slots();
+        let before = *held;
+        if slots.as_ref().is_some_and(|slots| slots.is_moving()) {
+            let state = State { applied: index, time: held.time.max(time), ..before };
+            self.space().rows.insert(STATE, state.to_bytes())?;
+            self.publish(held, state);
+            self.marks().pass(before.applied, index, before.hash);
+            return Ok(b"TRYAGAIN slots of this group are being moved".to_vec());
+        }
         let generation = self.space().generation + 1;
         let space = Space::fresh(&self.shared.db, self.number, generation)?;
         let state = State { applied: index, time: held.time.max(time), hash: held.hash.wrapping_add(1), ..*held };
-        let before = *held;
         self.shared.db.transact(|transaction| {
             transaction.insert(&space.rows, STATE, state.to_bytes())?;
+            if let Some(slots) = &slots {
+                transaction.insert(&space.rows, SLOTS_ROW, slots.to_bytes())?;
+            }
             transaction.insert(&self.shared.groups, self.number.to_be_bytes(), generation.to_be_bytes())
         })?;
         self.exchange(space);
         self.publish(held, state);
         self.marks().pass(before.applied, index, before.hash);
-        Ok(())
+        Ok(Vec::new())
     }
 }
 
 /// One attempt to apply entries in a transaction.
-struct Attempt<'t> {
+pub(crate) struct Attempt<'t> {
     group: &'t Group,
-    store: Within<'t>,
+    pub(crate) store: Within<'t>,
     left_out: &'t LeftOut,
     is_alone: bool,
     /// How many commands have run.
@@ -163,7 +186,8 @@ impl<'t> Attempt<'t> {
         left_out: &'t LeftOut,
         is_alone: bool,
     ) -> Self {
-        let store = Within { space, transaction, state: Cell::new(state), has_written: Cell::new(false) };
+        let (state, has_written) = (Cell::new(state), Cell::new(false));
+        let store = Within { space, transaction, state, has_written, slots: RefCell::default() };
         let marks = RefCell::new(group.marks().clone());
         Attempt { group, store, left_out, is_alone, count: Cell::new(0), marks }
     }
@@ -195,6 +219,7 @@ impl<'t> Attempt<'t> {
                 let mut input = Input(entry.parts);
                 self.marks.borrow().compare(input.number()?, input.number()?)?;
             }
+            EntryKind::Slots => out = self.slots(&context, entry.parts)?,
             // Has a transaction of its own.
             EntryKind::Flush => {}
         }
@@ -210,7 +235,24 @@ impl<'t> Attempt<'t> {
         }
     }
 
+    /// Returns the refusal of a transaction, of which nothing is done then.
+    fn refused_part(&self, part: &Part<'_>) -> std::result::Result<Option<Reply>, Stop> {
+        let mut refusal = None;
+        each_request(part.requests, |words| {
+            let slots = self.store.slots.borrow().clone();
+            refusal = refusal.take().or_else(|| self.group.elsewhere(slots.as_deref(), &words));
+            Ok::<_, Stop>(())
+        })?;
+        Ok(refusal)
+    }
+
     fn part<'c>(&self, context: &'c Context<'c>, part: &Part<'_>, out: &mut Vec<u8>) -> std::result::Result<(), Stop> {
+        if part.kind == PartKind::Transaction
+            && let Some(refusal) = self.refused_part(part)?
+        {
+            refusal.encode(part.protocol, out);
+            return Ok(());
+        }
         for watch in &part.watches {
             let found = self.known(context.fingerprint(watch.key))?;
             if found.ok() != Some(watch.fingerprint) {
@@ -232,16 +274,22 @@ impl<'t> Attempt<'t> {
         Ok(replies)
     }
 
-    fn command<'c>(
-        &self,
-        context: &'c Context<'c>,
-        arguments: &holm_commands::Arguments<'_>,
-    ) -> std::result::Result<Reply, Stop> {
+    fn command<'c>(&self, context: &'c Context<'c>, arguments: &Arguments<'_>) -> std::result::Result<Reply, Stop> {
         let number = self.count.replace(self.count.get() + 1);
         if let Some(text) = self.left_out.get(&number) {
             return Ok(Reply::Error(text.clone()));
         }
         let Some(command) = self.group.find(arguments) else { return Ok(unknown()) };
+        let slots = self.store.slots.borrow().clone();
+        if let Some(refusal) = self.group.elsewhere(slots.as_deref(), arguments) {
+            return Ok(refusal);
+        }
+        if command.flags & WRITE != 0 && slots.is_some_and(|slots| slots.is_moving()) {
+            // Some change members alone, and not the key's record.
+            for key in command.keys_of(arguments) {
+                self.known(self.store.journal(key))?.map_err(|words| Fault::malformed("a key", words))?;
+            }
+        }
         self.store.has_written.set(false);
         match self.known(run(context, command, arguments))? {
             Ok(reply) => Ok(reply),
@@ -251,7 +299,10 @@ impl<'t> Attempt<'t> {
     }
 
     /// Divides refusals into those that every replica meets, and those of this store.
-    fn known<T>(&self, outcome: Outcome<T>) -> std::result::Result<std::result::Result<T, Cow<'static, str>>, Stop> {
+    pub(crate) fn known<T>(
+        &self,
+        outcome: Outcome<T>,
+    ) -> std::result::Result<std::result::Result<T, Cow<'static, str>>, Stop> {
         match outcome {
             Ok(done) => Ok(Ok(done)),
             Err(Refusal::Store(Error::TooLarge { .. })) if !self.is_alone => Err(Stop::TooLarge),

@@ -25,6 +25,8 @@ pub enum EntryKind {
     Flush,
     /// Ends a replica whose hash at a mark is another than its proposer's. Its bytes are the mark, 8, and the hash, 8.
     Compare,
+    /// Takes a step in the move of slots from one group to another. `slot_entry.rs` has its bytes.
+    Slots,
 }
 
 /// An entry, whose parts are not looked at yet.
@@ -47,10 +49,13 @@ pub enum PartKind {
     Pipeline,
     /// A transaction: one array of replies, or no value if a watched key has changed.
     Transaction,
-    /// One command whose words are keys: the answer has 8 bytes for each, its fingerprint.
+    /// One command whose words are keys: the answer has a byte 0, and 8 bytes for each key, its fingerprint; or a byte
+    /// 1 and why the group does not answer for the slot.
     Fingerprints,
     /// 8 bytes, a time: the answer is one byte, 1 if something has expired by then or is garbage.
     Due,
+    /// Keys of slots that are to go to another group. `export.rs` has its bytes and those of the answer.
+    Export,
 }
 
 /// A key that a transaction watches, and the fingerprint that its client saw.
@@ -91,6 +96,7 @@ impl<'a> Entry<'a> {
             1 => EntryKind::Sweep,
             2 => EntryKind::Flush,
             3 => EntryKind::Compare,
+            4 => EntryKind::Slots,
             other => return Err(Fault::malformed("the kind of an entry", other.to_string())),
         };
         Ok(Entry { kind, time: input.number()?, seed: input.number()?, parts: input.0 })
@@ -103,6 +109,7 @@ impl<'a> Entry<'a> {
             EntryKind::Sweep => 1,
             EntryKind::Flush => 2,
             EntryKind::Compare => 3,
+            EntryKind::Slots => 4,
         };
         let mut bytes = vec![LEVEL, kind];
         bytes.extend(self.time.to_le_bytes());
@@ -131,6 +138,7 @@ impl<'a> Part<'a> {
             1 => PartKind::Transaction,
             2 => PartKind::Fingerprints,
             3 => PartKind::Due,
+            4 => PartKind::Export,
             other => return Err(Fault::malformed("the kind of a part", other.to_string())),
         };
         let protocol = match input.byte()? {
@@ -177,9 +185,14 @@ impl<'a> Input<'a> {
         Ok(self.take(8)?.first_chunk().copied().map_or(0, u64::from_le_bytes))
     }
 
+    /// Takes a number of 4 bytes.
+    pub(crate) fn count(&mut self) -> Result<u32> {
+        Ok(self.take(4)?.first_chunk().copied().map_or(0, u32::from_le_bytes))
+    }
+
     /// Takes bytes with their length before them.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8]> {
-        let length = self.take(4)?.first_chunk().copied().map_or(0, u32::from_le_bytes);
+        let length = self.count()?;
         self.take(length as usize)
     }
 }

@@ -38,6 +38,7 @@ pub const FRONT: &[Command<()>] = &[
     of("flushall", -1, WRITE, NONE, (), "Removes all keys, one group after the other"),
     of("flushdb", -1, WRITE, NONE, (), "As FLUSHALL"),
     of("holm.hash", 2, READ, NONE, (), "Returns a group's last entry and the hash of its changes, for comparisons"),
+    of("holm.cluster", -2, ADMIN, NONE, (), "For nodes and operators: where the groups are, and changes of that"),
     of("holm.leader", 2, ADMIN, NONE, (), "Asks a group's leader to hand the lead to this node"),
 ];
 

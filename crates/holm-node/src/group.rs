@@ -3,6 +3,7 @@
 use crate::fault::Result;
 use crate::marks::Marks;
 use crate::node::Shared;
+use crate::slots::{SLOTS_ROW, Slots};
 use crate::space::{Space, generation_of};
 use crate::state::{STATE, State};
 use holm_commands::{CommandIndex, Cursors, Function, TABLE};
@@ -19,6 +20,8 @@ pub struct Group {
     /// Held while entries are applied.
     state: Mutex<State>,
     marks: Mutex<Marks>,
+    /// Which slots the group answers for; all, without a record. See [`Group::publish_slots`].
+    slots: RwLock<Option<Arc<Slots>>>,
     /// The time of the state, for reads that need no more.
     time: AtomicU64,
     /// The thread that drops the keyspaces which were exchanged last.
@@ -45,6 +48,7 @@ impl Group {
             }
         };
         let state = State::read(space.rows.get(STATE)?.as_deref())?;
+        let slots = read_slots(&space)?;
         Ok(Group {
             shared,
             number,
@@ -52,6 +56,7 @@ impl Group {
             time: AtomicU64::new(state.time),
             state: Mutex::new(state),
             marks: Mutex::default(),
+            slots: RwLock::new(slots),
             dropping: Mutex::default(),
             cursors: Cursors::default(),
             index: CommandIndex::new(TABLE),
@@ -111,6 +116,17 @@ impl Group {
         self.time.load(Ordering::Acquire)
     }
 
+    /// Returns the record of slots.
+    pub(crate) fn slots(&self) -> Option<Arc<Slots>> {
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts a record of slots in place. A slot that is lost is lost before the change is committed, and one that is
+    /// gained after it: so a read that finds its slot here before and after it has read, has read what is here.
+    pub(crate) fn publish_slots(&self, slots: Option<Arc<Slots>>) {
+        *self.slots.write().unwrap_or_else(PoisonError::into_inner) = slots;
+    }
+
     /// Notes a state that was committed.
     pub(crate) fn publish(&self, held: &mut State, state: State) {
         *held = state;
@@ -137,4 +153,9 @@ impl Group {
         // A panic there has left keyspaces that no generation names.
         thread.map(JoinHandle::join);
     }
+}
+
+/// Reads the record of slots of a space.
+pub(crate) fn read_slots(space: &Space) -> Result<Option<Arc<Slots>>> {
+    space.rows.get(SLOTS_ROW)?.map(|bytes| Slots::read(&bytes).map(Arc::new)).transpose()
 }

@@ -13,6 +13,7 @@
 //! | `entry` | the bytes of entries and of reads: parts, each with the commands of one client |
 //! | `apply`, `store_within` | entries, applied in one transaction |
 //! | `read`, `store_at` | parts that only read |
+//! | `slots`, `slot_entry`, `export` | which slots a group answers for, and how they go to another group |
 //! | `view`, `frame`, `restore` | a group as a stream of frames, and the way back |
 //! | `route`, `slot`, `front` | where a command belongs, before anybody carries it out |
 //! | `fault` | errors |
@@ -24,6 +25,7 @@
 
 mod apply;
 mod entry;
+mod export;
 mod fault;
 mod frame;
 mod front;
@@ -35,6 +37,8 @@ mod requests;
 mod restore;
 mod route;
 mod slot;
+mod slot_entry;
+mod slots;
 mod space;
 mod state;
 mod store_at;

@@ -2,7 +2,7 @@
 
 use crate::fault::Result;
 use crate::group::Group;
-use crate::space::{GROUPS, drop_strays};
+use crate::space::{GROUPS, Space, drop_strays, generation_of};
 use holm::{Database, Durability, ImageMode, Keyspace, Stats};
 use std::path::Path;
 use std::sync::Arc;
@@ -60,6 +60,19 @@ impl Node {
     /// Those of the store; the group's state is malformed.
     pub fn group(&self, group: u64) -> Result<Arc<Group>> {
         Group::open(self.0.clone(), group).map(Arc::new)
+    }
+
+    /// Drops a group with all that it has, durably: one that is opened under its number is new. Its handles, views and
+    /// restores have been closed. A crash leaves it whole or gone. O(keys).
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn drop_group(&self, group: u64) -> Result<()> {
+        let Some(generation) = generation_of(&self.0.groups, group)? else { return Ok(()) };
+        self.0.groups.remove(group.to_be_bytes())?;
+        self.0.db.sync()?;
+        // What no generation names is dropped by the next opening, if this is cut short.
+        Space::drop_of(&self.0.db, group, generation)
     }
 
     /// Returns once all that was applied before the call is durable, in all groups. Callers at the same time share the

@@ -8,6 +8,7 @@ use crate::entry::{Input, Part, PartKind};
 use crate::fault::{Fault, Result};
 use crate::group::Group;
 use crate::requests::{each_request, unknown, with_length};
+use crate::slot::slot_of;
 use crate::space::Space;
 use crate::state::{STATE, State};
 use crate::store_at::{AtOneInstant, Direct, READ_ONLY};
@@ -57,28 +58,47 @@ impl Group {
             PartKind::Fingerprints => {
                 let requests = self.requests(part.requests)?;
                 let keys: Vec<_> = requests.iter().flat_map(|(_, words)| words.lend().from(1)).collect();
-                self.at_one_instant(space, |context| {
-                    let answers = keys.iter().map(|key| answered(context.fingerprint(key)));
-                    for answer in answers.collect::<Result<Vec<_>>>()? {
-                        out.extend(answer.unwrap_or(0).to_le_bytes());
-                    }
-                    Ok(())
+                let answers = self.at_one_instant(space, |context| {
+                    keys.iter().map(|key| answered(context.fingerprint(key))).collect::<Result<Vec<_>>>()
                 })?;
+                // After the reads: a slot that is lost is lost before its keys are.
+                let slots = self.slots();
+                let refusal = |key: &&[u8]| slots.as_deref().and_then(|slots| slots.refusal(slot_of(key)));
+                if let Some(words) = keys.iter().find_map(refusal) {
+                    out.push(1);
+                    out.extend(words.into_bytes());
+                } else {
+                    out.push(0);
+                    out.extend(answers.into_iter().flat_map(|answer| answer.unwrap_or(0).to_le_bytes()));
+                }
             }
             PartKind::Transaction => {
                 let requests = self.requests(part.requests)?;
+                if let Some(refusal) = self.elsewhere_any(&requests) {
+                    refusal.encode(part.protocol, out);
+                    return Ok(());
+                }
                 let replies = self.at_one_instant(space, |context| {
                     let replies = requests.iter().map(|(command, words)| carry_out(context, *command, &words.lend()));
                     replies.collect::<Result<Vec<_>>>()
                 })?;
+                if let Some(refusal) = self.elsewhere_any(&requests) {
+                    refusal.encode(part.protocol, out);
+                    return Ok(());
+                }
                 encode(part.kind, part.protocol, replies, out);
             }
             PartKind::Pipeline => {
                 for (command, words) in self.requests(part.requests)? {
-                    let reply = self.read_one(space, command, &words.lend())?;
-                    reply.encode(part.protocol, out);
+                    let words = words.lend();
+                    // Before it reads, for a slot that is gained then; and after, for one that is lost meanwhile.
+                    let refusal = self.elsewhere(self.slots().as_deref(), &words);
+                    let reply = refusal.map_or_else(|| self.read_one(space, command, &words), Ok)?;
+                    let refusal = self.elsewhere(self.slots().as_deref(), &words);
+                    refusal.unwrap_or(reply).encode(part.protocol, out);
                 }
             }
+            PartKind::Export => self.export(space, part.requests, out)?,
         }
         Ok(())
     }
@@ -96,8 +116,14 @@ impl Group {
         self.at_one_instant(space, |context| carry_out(context, command, words))
     }
 
+    /// Returns the refusal of the first command that is about a slot of another group.
+    fn elsewhere_any(&self, requests: &[Request]) -> Option<Reply> {
+        let slots = self.slots();
+        requests.iter().find_map(|(_, words)| self.elsewhere(slots.as_deref(), &words.lend()))
+    }
+
     /// Reads at one instant: the keys, and the time that belongs to them.
-    fn at_one_instant<T>(
+    pub(crate) fn at_one_instant<T>(
         &self,
         space: &Space,
         mut work: impl for<'c> FnMut(&'c Context<'c>) -> Result<T>,
@@ -143,7 +169,9 @@ fn carry_out<'c>(
 }
 
 /// Divides refusals into answers to the client, and faults of the store.
-fn answered<T>(outcome: holm_commands::Outcome<T>) -> Result<std::result::Result<T, std::borrow::Cow<'static, str>>> {
+pub(crate) fn answered<T>(
+    outcome: holm_commands::Outcome<T>,
+) -> Result<std::result::Result<T, std::borrow::Cow<'static, str>>> {
     match outcome {
         Ok(done) => Ok(Ok(done)),
         Err(Refusal::Store(error)) => Err(error.into()),

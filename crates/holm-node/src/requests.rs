@@ -2,6 +2,8 @@
 
 use crate::fault::Fault;
 use crate::group::Group;
+use crate::slot::slot_of;
+use crate::slots::Slots;
 use holm_commands::{Arguments, Command, Function, Reply, RequestLimits, RequestParser};
 
 /// Calls `visit` with each request that is not empty.
@@ -45,5 +47,12 @@ impl Group {
     /// Returns the command that a request names, if it accepts the number of words.
     pub(crate) fn find(&self, words: &Arguments<'_>) -> Option<&'static Command<Function>> {
         self.index.find(&words[0]).filter(|command| command.accepts(words.len()))
+    }
+
+    /// Returns the refusal of a command about a slot that the group does not answer for.
+    pub(crate) fn elsewhere(&self, slots: Option<&Slots>, words: &Arguments<'_>) -> Option<Reply> {
+        let (slots, command) = (slots?, self.find(words)?);
+        let keys = command.keys_of(words);
+        keys.into_iter().find_map(|key| slots.refusal(slot_of(key))).map(Reply::error)
     }
 }

@@ -5,7 +5,7 @@
 use crate::entry::Input;
 use crate::fault::{Fault, Result};
 use crate::frame::{self, Frame};
-use crate::group::Group;
+use crate::group::{Group, read_slots};
 use crate::marks::Marks;
 use crate::space::Space;
 use crate::state::{STATE, State};
@@ -81,6 +81,7 @@ impl Restore {
         }
         let Restore { group, space, .. } = self;
         let state = State::read(space.rows.get(STATE)?.as_deref())?;
+        let slots = read_slots(&space)?;
         let mut held = group.lock();
         if state.applied < held.applied {
             let found = format!("a stream up to entry {}, and the group has {}", state.applied, held.applied);
@@ -90,7 +91,10 @@ impl Restore {
         group.shared.db.sync()?;
         group.shared.groups.insert(group.number.to_be_bytes(), space.generation.to_be_bytes())?;
         group.shared.db.sync()?;
+        // A read that found its slot in the old space must find it lost once it has read the new one.
+        group.publish_slots(slots.clone());
         group.exchange(space);
+        group.publish_slots(slots);
         group.publish(&mut held, state);
         *group.marks() = Marks::default();
         Ok(state.applied)

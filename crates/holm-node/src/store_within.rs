@@ -1,11 +1,15 @@
 //! The store of commands that are applied: one transaction over a group's keyspaces.
 
+use crate::slot::slot_of;
+use crate::slot_entry::journal_row;
+use crate::slots::Slots;
 use crate::space::Space;
 use crate::state::State;
 use holm::{Slice, Transaction};
 use holm_commands::{Area, Outcome, Range, Store, Visitor};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Reads and writes of the entries of one call.
@@ -15,9 +19,20 @@ pub(crate) struct Within<'t> {
     pub(crate) state: Cell<State>,
     /// The running command has written, or has tried to.
     pub(crate) has_written: Cell<bool>,
+    /// The group's record of its slots, with the changes of these entries.
+    pub(crate) slots: RefCell<Option<Arc<Slots>>>,
 }
 
 impl Within<'_> {
+    /// Notes that a key has changed, or may have, if its slot is being moved.
+    pub(crate) fn journal(&self, key: &[u8]) -> Outcome<()> {
+        let attempt = match &*self.slots.borrow() {
+            Some(slots) if slots.notes(slot_of(key)) => slots.attempt,
+            _ => return Ok(()),
+        };
+        self.insert(0, Area::Rows, &journal_row(attempt, key), &self.state.get().applied.to_le_bytes())
+    }
+
     /// Adds a change to the hash of all changes.
     fn note(&self, area: Area, key: &[u8], value: Option<&[u8]>) {
         self.has_written.set(true);
@@ -53,11 +68,17 @@ impl Store for Within<'_> {
 
     fn insert(&self, _: u32, area: Area, key: &[u8], value: &[u8]) -> Outcome<()> {
         self.note(area, key, Some(value));
+        if area == Area::Keys {
+            self.journal(key)?;
+        }
         Ok(self.transaction.insert(self.space.area(area), key, value)?)
     }
 
     fn remove(&self, _: u32, area: Area, key: &[u8]) -> Outcome<()> {
         self.note(area, key, None);
+        if area == Area::Keys {
+            self.journal(key)?;
+        }
         Ok(self.transaction.remove(self.space.area(area), key)?)
     }
 

@@ -10,5 +10,7 @@ mod read;
 mod replicas;
 #[path = "node/restore.rs"]
 mod restore;
+#[path = "node/slots.rs"]
+mod slots;
 #[path = "node/support.rs"]
 mod support;

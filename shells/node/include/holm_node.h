@@ -59,6 +59,9 @@ void holm_node_close(holm_node *node);
 int holm_group_open(holm_node *node, uint64_t number, holm_group **group, uint64_t *applied, holm_bytes *out);
 void holm_group_close(holm_group *group);
 
+/* Removes a group with all that it has, durably. Its handle, its views and its restores are closed. */
+int holm_group_remove(holm_node *node, uint64_t number, holm_bytes *out);
+
 /* Applies entries, all in one transaction with the index of the last. `entries` has (index 8 | length 4 | entry)*;
  * `out` gets (length 4 | reply)*, a reply for each entry: (length 4 | bytes)* for its parts. Durable after the next
  * holm_node_sync. */

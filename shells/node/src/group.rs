@@ -35,6 +35,17 @@ pub unsafe extern "C" fn holm_group_close(group: *mut Handle) {
     close(unsafe { take(group) });
 }
 
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_group_remove(node: *const Node, number: u64, out: *mut Bytes) -> c_int {
+    let work = || -> Answer {
+        // SAFETY: by the contract of the header.
+        unsafe { handle(node) }?.drop_group(number)?;
+        Ok((OK, Vec::new()))
+    };
+    // SAFETY: by the contract of the header.
+    unsafe { door(out, work) }
+}
+
 /// Divides a buffer into entries.
 fn entries(mut packed: &[u8]) -> Result<Vec<(u64, &[u8])>, Refusal> {
     let mut found = Vec::new();

@@ -33,7 +33,7 @@ fn a_transaction_whose_watched_key_has_changed_does_nothing() {
     replica.run("SET a 1; HSET h f v");
     for (key, change) in [("a", "SET a 2"), ("h", "HSET h f w"), ("absent", "SET absent 1")] {
         let seen = replica.group.read(&part(PartKind::Fingerprints, &format!("WATCH {key}"), &[])).unwrap();
-        let fingerprint = u64::from_le_bytes(seen[4..12].try_into().unwrap());
+        let fingerprint = u64::from_le_bytes(seen[5..13].try_into().unwrap());
         let watch = [Watch { key: key.as_bytes(), fingerprint }];
         let parts = part(PartKind::Transaction, "INCR count", &watch);
         let exec = Entry { kind: EntryKind::Commands, time: 1, seed: 1, parts: &parts }.to_bytes();
