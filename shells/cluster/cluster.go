@@ -34,7 +34,7 @@ func clusterCommand(c *connection, _ route, given []string) {
 	case option == "info":
 		c.out = appendBulk(c.out, c.host.clusterInfo())
 	case option == "myid":
-		c.out = appendBulk(c.out, c.host.name(c.host.settings.self()))
+		c.out = appendBulk(c.out, c.host.name(c.host.self()))
 	case option == "keyslot" && len(given) == 3:
 		c.out = appendInteger(c.out, slotOf([]byte(given[2])))
 	case option == "countkeysinslot" && len(given) == 3:
@@ -53,15 +53,15 @@ func clusterCommand(c *connection, _ route, given []string) {
 
 // led returns the groups with a leader that is known, and their members with the leader first.
 func (h *host) led() map[int][]member {
-	found := map[int][]member{}
+	found, now := map[int][]member{}, h.placement.Load()
 	for group := range h.settings.Groups {
 		leader, known := h.leader(group)
 		if !known {
 			continue
 		}
 		members := []member{leader}
-		for _, one := range h.settings.replicas(group) {
-			if one.ID != leader.ID {
+		for _, placed := range now.Groups[group].Replicas {
+			if one, known := now.member(placed.Node); known && placed.State == replicaVotes && one.ID != leader.ID {
 				members = append(members, one)
 			}
 		}
@@ -72,39 +72,46 @@ func (h *host) led() map[int][]member {
 
 // slots names as replicas only nodes that lead no group: clients think that a node is either a master or a replica.
 func (c *connection) slots() {
-	led := c.host.led()
+	led, now := c.host.led(), c.host.placement.Load()
 	leads := map[uint64]bool{}
 	for _, members := range led {
 		leads[members[0].ID] = true
 	}
-	c.out = appendArray(c.out, len(led))
-	for group := range c.host.settings.Groups {
-		members, known := led[group]
+	var rows []byte
+	count := 0
+	for _, owned := range now.Slots {
+		members, known := led[owned.Group]
 		if !known {
 			continue
 		}
-		members = slices.DeleteFunc(members, func(one member) bool { return one != members[0] && leads[one.ID] })
-		first, last := c.host.settings.slotsOf(group)
-		c.out = appendInteger(appendInteger(appendArray(c.out, 2+len(members)), first), last)
+		first := members[0]
+		members = slices.DeleteFunc(slices.Clone(members), func(one member) bool { return one != first && leads[one.ID] })
+		rows = appendArray(rows, 2+len(members))
+		rows = appendInteger(appendInteger(rows, owned.Range[0]), owned.Range[1])
 		for _, one := range members {
 			address, port := split(one.Address)
-			c.out = appendInteger(appendBulk(appendArray(c.out, 4), address), port)
-			c.out = appendArray(appendBulk(c.out, c.host.name(one)), 0)
+			rows = appendInteger(appendBulk(appendArray(rows, 4), address), port)
+			rows = appendArray(appendBulk(rows, c.host.name(one)), 0)
 		}
+		count++
 	}
+	c.out = append(appendArray(c.out, count), rows...)
 }
 
 func (c *connection) shards() {
-	led := c.host.led()
+	led, now := c.host.led(), c.host.placement.Load()
 	c.out = appendArray(c.out, len(led))
 	for group := range c.host.settings.Groups {
 		members, known := led[group]
 		if !known {
 			continue
 		}
-		first, last := c.host.settings.slotsOf(group)
+		ranges := now.rangesOf(group)
 		c.out = appendMap(c.out, c.protocol, 2)
-		c.out = appendInteger(appendInteger(appendArray(appendBulk(c.out, "slots"), 2), first), last)
+		c.out = appendArray(appendBulk(c.out, "slots"), 2*len(ranges))
+		for _, one := range ranges {
+			c.out = appendInteger(appendInteger(c.out, one[0]), one[1])
+		}
 		c.out = appendArray(appendBulk(c.out, "nodes"), len(members))
 		for at, one := range members {
 			role := "replica"
@@ -126,19 +133,20 @@ func (c *connection) shards() {
 
 // nodes shows each node as a master of the slots whose groups it leads.
 func (h *host) nodes() string {
-	led := h.led()
+	led, now := h.led(), h.placement.Load()
 	var text strings.Builder
-	for _, one := range h.settings.Members {
+	for _, one := range now.Nodes {
 		flags := "master"
 		if one.ID == h.settings.ID {
 			flags = "myself,master"
 		}
 		_, raftPort := split(one.Raft)
-		fmt.Fprintf(&text, "%s %s@%d %s - 0 0 %d connected", h.name(one), one.Address, raftPort, flags, one.ID)
+		fmt.Fprintf(&text, "%s %s@%d %s - 0 0 %d connected", h.name(one.member), one.Address, raftPort, flags, one.ID)
 		for group := range h.settings.Groups {
 			if members, known := led[group]; known && members[0].ID == one.ID {
-				first, last := h.settings.slotsOf(group)
-				fmt.Fprintf(&text, " %d-%d", first, last)
+				for _, owned := range now.rangesOf(group) {
+					fmt.Fprintf(&text, " %d-%d", owned[0], owned[1])
+				}
 			}
 		}
 		text.WriteString("\n")
@@ -150,8 +158,9 @@ func (h *host) clusterInfo() string {
 	led, assigned := h.led(), 0
 	leaders := map[uint64]bool{}
 	for group, members := range led {
-		first, last := h.settings.slotsOf(group)
-		assigned += last - first + 1
+		for _, owned := range h.placement.Load().rangesOf(group) {
+			assigned += owned[1] - owned[0] + 1
+		}
 		leaders[members[0].ID] = true
 	}
 	state := "ok"
@@ -161,7 +170,7 @@ func (h *host) clusterInfo() string {
 	return fmt.Sprintf("cluster_enabled:1\r\ncluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n"+
 		"cluster_slots_pfail:0\r\ncluster_slots_fail:%d\r\ncluster_known_nodes:%d\r\ncluster_size:%d\r\n"+
 		"cluster_current_epoch:1\r\ncluster_my_epoch:1\r\n",
-		state, slotCount, assigned, slotCount-assigned, len(h.settings.Members), len(leaders))
+		state, slotCount, assigned, slotCount-assigned, len(h.placement.Load().Nodes), len(leaders))
 }
 
 // keysInSlot counts the keys of a slot, or returns some of them. It reads all keys of the slot's group.
@@ -171,7 +180,7 @@ func (c *connection) keysInSlot(given string, most int) {
 		c.out = appendError(c.out, "ERR Invalid slot")
 		return
 	}
-	group := c.host.settings.groupOf(slot)
+	group := c.host.placement.Load().groupOf(slot)
 	if moved := c.moved(slot, group); moved != nil {
 		c.out = append(c.out, moved...)
 		return
@@ -210,8 +219,8 @@ func info(c *connection, _ route, _ []string) {
 			found.longest_sync_ns/1000, found.snapshots)
 	}
 	out.WriteString("# Groups\r\n")
-	for number, lane := range h.lanes {
-		if lane == nil {
+	for number := range h.settings.Groups {
+		if h.lane(number) == nil {
 			continue
 		}
 		leader, _, known, _ := h.raft.GetLeaderID(shard(number))

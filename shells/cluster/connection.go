@@ -43,11 +43,13 @@ type connection struct {
 	out       []byte
 	pending   []pending
 	batches   []*batch
+	// The placement that is looked at while something is pending: commands about a slot go to one group, in their order.
+	placement *placement
 }
 
 // batch is the commands of a wake-up for one group.
 type batch struct {
-	lane     *lane
+	group    int
 	requests [][]byte
 	bytes    int
 	writes   bool
@@ -57,6 +59,7 @@ type batch struct {
 
 // pending is a reply that is known, or one of a batch.
 type pending struct {
+	route route
 	known []byte
 	batch *batch
 	at    int
@@ -150,28 +153,26 @@ func (c *connection) handle(routes []route) {
 }
 
 func (c *connection) keyed(one route) {
-	group := c.host.settings.groupOf(one.slot)
-	lane := c.host.lane(group)
-	isHere := c.readOnly && !one.writes && lane != nil
+	if len(c.pending) == 0 {
+		c.placement = c.host.placement.Load()
+	}
+	group := c.placement.groupOf(one.slot)
+	isHere := c.readOnly && !one.writes && c.host.lane(group) != nil
 	if moved := c.moved(one.slot, group); moved != nil && !isHere {
 		c.pending = append(c.pending, pending{known: moved})
 		return
 	}
-	if lane == nil {
-		c.pending = append(c.pending, pending{known: appendError(nil, errDown.Error())})
-		return
-	}
 	var to *batch
 	for _, present := range c.batches {
-		if present.lane == lane {
+		if present.group == group {
 			to = present
 		}
 	}
 	if to == nil {
-		to = &batch{lane: lane}
+		to = &batch{group: group}
 		c.batches = append(c.batches, to)
 	}
-	c.pending = append(c.pending, pending{batch: to, at: len(to.requests)})
+	c.pending = append(c.pending, pending{route: one, batch: to, at: len(to.requests)})
 	to.requests = append(to.requests, one.request)
 	to.bytes += len(one.request)
 	to.writes = to.writes || one.writes
@@ -183,7 +184,7 @@ func (c *connection) keyed(one route) {
 // moved returns a redirection, if another node leads. Plain clients have none: this node reaches the leader for them.
 func (c *connection) moved(slot, group int) []byte {
 	leader, known := c.host.leader(group)
-	if !known || leader.ID == c.host.settings.ID || c.isPlain && c.host.lane(group) != nil {
+	if !known || leader.ID == c.host.settings.ID || c.isPlain {
 		return nil
 	}
 	return appendError(nil, fmt.Sprintf("MOVED %d %s", slot, leader.Address))
@@ -197,12 +198,12 @@ func (c *connection) flush() {
 	answers := make([]<-chan answer, len(c.batches))
 	for at, one := range c.batches {
 		part := appendPart(nil, partPipeline, c.protocol, nil, one.requests...)
-		if c.readOnly && !one.writes {
-			replies, err := one.lane.readHere(part)
+		if own := c.host.lane(one.group); own != nil && c.readOnly && !one.writes {
+			replies, err := own.readHere(part)
 			one.take(answer{replies: replies, err: err})
 			continue
 		}
-		answers[at] = one.lane.ask(part, one.writes)
+		answers[at] = c.host.asker(one.group).ask(part, one.writes)
 	}
 	for at, one := range c.batches {
 		if answers[at] != nil {
@@ -213,8 +214,12 @@ func (c *connection) flush() {
 		switch {
 		case reply.batch == nil:
 			c.out = append(c.out, reply.known...)
+		case reply.batch.err == errTryAgain:
+			c.out = append(c.out, c.request(reply.route, nil)...)
 		case reply.batch.err != nil:
 			c.out = appendError(c.out, reply.batch.err.Error())
+		case isSlotRefusal(reply.batch.replies[reply.at]):
+			c.out = append(c.out, c.request(reply.route, reply.batch.replies[reply.at])...)
 		default:
 			c.out = append(c.out, reply.batch.replies[reply.at]...)
 		}

@@ -7,9 +7,11 @@ import (
 	"crypto/sha1"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -29,20 +31,27 @@ type trials struct {
 	indexApart   bool
 	staleReads   bool
 	unwatched    bool
+	twoOwners    bool
 }
 
 // host is a running node.
 type host struct {
 	settings *settings
+	tests    trials
 	machines *machines
 	raft     *dragonboat.NodeHost
-	// By group; nil where this node has no replica.
-	lanes  []*lane
-	isFull atomic.Bool
-	// A bug for tests that are to catch it: EXEC forgets what was watched.
-	unwatched bool
-	stop      context.CancelFunc
-	begun     time.Time
+	replicas *replicas
+	relays   relays
+	// By group, the meta group last; nil where this node has no replica.
+	lanes []atomic.Pointer[lane]
+	// The newest copy that this node has seen.
+	placement  atomic.Pointer[placement]
+	complaints sync.Map
+	isFull     atomic.Bool
+	context    context.Context
+	stop       context.CancelFunc
+	failed     chan error
+	begun      time.Time
 }
 
 // leaders hears of the consensus engine who leads.
@@ -63,8 +72,33 @@ func quiet() {
 	}
 }
 
+var (
+	errOtherFolder = errors.New("another folder is this node: the one with this id was lost, and must not be made " +
+		"again; `holm-cluster join` makes a new node")
+	errRemoved = errors.New("this node was removed from the cluster")
+)
+
+// checkIdentity refuses a folder that is made again under the id of a node that others know, before it takes part: it
+// would not know what it has promised.
+func checkIdentity(first *placement, with *settings) error {
+	found := newest(first, with)
+	if found == nil {
+		return nil
+	}
+	switch known := found.node(with.ID); {
+	case known == nil:
+		return errRemoved
+	case known.Folder != "" && known.Folder != with.Folder:
+		return errOtherFolder
+	}
+	return nil
+}
+
 func startHost(folder string, with *settings, tests trials) (*host, error) {
 	quiet()
+	if err := checkIdentity(founding(with), with); err != nil {
+		return nil, err
+	}
 	opened, err := openDatabase(filepath.Join(folder, "node.holm"),
 		options{privateImage: tests.privateImage, indexApart: tests.indexApart})
 	if err != nil {
@@ -76,38 +110,62 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 		opened.close()
 		return nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
 	started := &host{
 		settings: with,
+		tests:    tests,
 		machines: &machines{database: opened, groups: map[uint64]*group{}},
 		raft:     raft,
-		lanes:    make([]*lane, with.Groups),
-		stop:     stop,
+		lanes:    make([]atomic.Pointer[lane], with.Groups+1),
+		failed:   make(chan error, 1),
 		begun:    time.Now(),
 	}
-	for number := range with.Groups {
-		if err := started.startGroup(number); err != nil {
-			started.close()
-			return nil, fmt.Errorf("group %d: %w", number, err)
-		}
-	}
-	started.unwatched = tests.unwatched
+	started.context, started.stop = context.WithCancel(context.Background())
+	started.placement.Store(founding(with))
 	heard.host.Store(started)
-	for number, lane := range started.lanes {
-		if lane == nil {
-			continue
-		}
-		lane.staleReads = tests.staleReads
-		lane.isFull = started.isFull.Load
-		if leader, _, known, err := raft.GetLeaderID(shard(number)); err == nil && known {
-			lane.leaderIs(leader)
-		}
-		lane.run(ctx)
-		go lane.tend(ctx, with.ID, started.machines.find)
+	if err := started.startReplicas(folder); err != nil {
+		started.close()
+		return nil, err
 	}
-	go started.watchDisk(ctx, folder)
-	go started.spreadLeaders(ctx)
+	go started.watchDisk(started.context, folder)
+	go started.spreadLeaders(started.context)
+	go started.reconcile(started.context)
+	go started.register(started.context)
 	return started, nil
+}
+
+// startReplicas begins the replicas that have a log here, and those of a cluster that was just made.
+func (h *host) startReplicas(folder string) error {
+	var err error
+	if h.replicas, err = openReplicas(h, folder); err != nil {
+		return err
+	}
+	known := h.replicas.known()
+	for number := range h.lanes {
+		if id, hasLog := known[number]; hasLog {
+			if err := h.replicas.begin(number, id, nil); err != nil {
+				return err
+			}
+		} else if !h.settings.IsJoined && len(known) == 0 {
+			members := map[uint64]dragonboat.Target{}
+			for _, one := range h.settings.replicas(number) {
+				members[one.ID] = one.Raft
+			}
+			if _, isMember := members[h.settings.ID]; isMember {
+				if err := h.replicas.begin(number, h.settings.ID, members); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// fail ends the node with an error.
+func (h *host) fail(err error) {
+	select {
+	case h.failed <- err:
+	default:
+	}
 }
 
 // shard returns the consensus engine's number of a group.
@@ -133,51 +191,41 @@ func nodeConfig(folder string, with *settings, heard raftio.IRaftEventListener) 
 	}
 }
 
-func (h *host) startGroup(number int) error {
-	members := map[uint64]dragonboat.Target{}
-	for _, one := range h.settings.replicas(number) {
-		members[one.ID] = one.Raft
-	}
-	if _, isMember := members[h.settings.ID]; !isMember {
-		return nil
-	}
-	h.lanes[number] = newLane(shard(number), h.raft)
-	return h.raft.StartOnDiskReplica(members, false, h.machines.create, config.Config{
-		ReplicaID:           h.settings.ID,
-		ShardID:             shard(number),
-		CheckQuorum:         true,
-		PreVote:             true,
-		OrderedConfigChange: true,
-		ElectionRTT:         20,
-		HeartbeatRTT:        2,
-		SnapshotEntries:     h.settings.SnapshotEntries,
-		CompactionOverhead:  h.settings.SnapshotEntries / 4,
-	})
-}
-
 // lane returns the lane of a group, if this node has a replica of it.
 func (h *host) lane(group int) *lane {
 	if group < 0 || group >= len(h.lanes) {
 		return nil
 	}
-	return h.lanes[group]
+	return h.lanes[group].Load()
 }
 
-// leader returns the member that leads a group, as far as this node knows.
+// leader returns the node that leads a group, as far as this node knows.
 func (h *host) leader(group int) (member, bool) {
+	now := h.placement.Load()
+	g := &now.Groups[group]
 	if h.lane(group) == nil {
-		// Without a replica, the first one is asked, and knows.
-		return h.settings.replicas(group)[0], true
+		// Without a replica, one of the others is asked, and knows.
+		if found, known := now.member(g.Leader); known {
+			return found, true
+		}
+		return now.member(g.Replicas[0].Node)
 	}
 	id, _, known, err := h.raft.GetLeaderID(shard(group))
-	if err == nil && known {
-		for _, one := range h.settings.Members {
-			if one.ID == id {
-				return one, true
-			}
-		}
+	if err != nil || !known {
+		return member{}, false
+	}
+	if found := g.replica(id); found != nil {
+		return now.member(found.Node)
 	}
 	return member{}, false
+}
+
+// self returns this node as the others know it.
+func (h *host) self() member {
+	if found, known := h.placement.Load().member(h.settings.ID); known {
+		return found
+	}
+	return h.settings.self()
 }
 
 // name returns the name of a member as clients know it: 40 digits.
@@ -201,7 +249,7 @@ func (h *host) watchDisk(ctx context.Context, folder string) {
 	}
 }
 
-// spreadLeaders takes the lead of the groups whose first replica this node is, at most one group in a second.
+// spreadLeaders takes the lead of the groups that this node is to lead, at most one group in a second.
 func (h *host) spreadLeaders(ctx context.Context) {
 	for {
 		for number := range h.lanes {
@@ -210,10 +258,14 @@ func (h *host) spreadLeaders(ctx context.Context) {
 				return
 			case <-time.After(time.Second / time.Duration(len(h.lanes))):
 			}
+			own, now := h.lane(number), h.placement.Load()
+			if own == nil || now.Groups[number].Preferred != h.settings.ID {
+				continue
+			}
+			mine := now.Groups[number].replica(own.replica)
 			leader, known := h.leader(number)
-			if known && h.lane(number) != nil && leader.ID != h.settings.ID &&
-				h.settings.replicas(number)[0].ID == h.settings.ID {
-				_ = h.raft.RequestLeaderTransfer(shard(number), h.settings.ID)
+			if known && leader.ID != h.settings.ID && mine != nil && mine.State == replicaVotes {
+				_ = h.raft.RequestLeaderTransfer(shard(number), own.replica)
 			}
 		}
 	}
@@ -222,13 +274,15 @@ func (h *host) spreadLeaders(ctx context.Context) {
 // close hands the lead to others, as far as that takes no time, and makes everything durable.
 func (h *host) close() {
 	h.stop()
+	now := h.placement.Load()
 	for number := range h.lanes {
-		if leader, known := h.leader(number); known && h.lane(number) != nil && leader.ID == h.settings.ID {
-			for _, one := range h.settings.replicas(number) {
-				if one.ID != h.settings.ID {
-					_ = h.raft.RequestLeaderTransfer(shard(number), one.ID)
-					break
-				}
+		if !h.leads(number) {
+			continue
+		}
+		for _, one := range now.Groups[number].Replicas {
+			if one.Node != h.settings.ID && one.State == replicaVotes {
+				_ = h.raft.RequestLeaderTransfer(shard(number), one.ID)
+				break
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/lni/dragonboat/v4"
@@ -30,78 +31,30 @@ const (
 var (
 	errUnknown  = errors.New("UNKNOWN the outcome of this write is not known: its leader is gone or does not answer")
 	errDown     = errors.New("CLUSTERDOWN the group of this slot has no leader")
-	errTryAgain = errors.New("TRYAGAIN the node is stopping")
+	errTryAgain = errors.New("TRYAGAIN the replica of this node is stopping")
 	errFull     = errors.New("OOM command not allowed: the disk is nearly full")
 )
 
-// answer is what a part gets: its replies, or an error for all of its commands.
-type answer struct {
-	replies []byte
-	err     error
+// asker is a group as this node reaches it: by its own replica, or by another node.
+type asker interface {
+	// ask hands a part over. The answer comes once, in the channel.
+	ask(part []byte, writes bool) <-chan answer
+	// entry puts an entry without commands into the log, and returns what the group answers.
+	entry(kind int, payload []byte) ([]byte, error)
 }
 
-// waiting is a part that waits for its answer.
-type waiting struct {
-	part  []byte
-	since time.Time
-	done  chan answer
-}
-
-// queue is what waits, for a loop that takes it.
-type queue struct {
-	mutex sync.Mutex
-	parts []*waiting
-	bell  chan struct{}
-}
-
-func newQueue() *queue { return &queue{bell: make(chan struct{}, 1)} }
-
-func (q *queue) ring() {
-	select {
-	case q.bell <- struct{}{}:
-	default:
-	}
-}
-
-func (q *queue) push(part *waiting) {
-	q.mutex.Lock()
-	q.parts = append(q.parts, part)
-	q.mutex.Unlock()
-	q.ring()
-}
-
-// pushFront puts parts back that were not carried out.
-func (q *queue) pushFront(parts []*waiting) {
-	q.mutex.Lock()
-	q.parts = append(append(make([]*waiting, 0, len(parts)+len(q.parts)), parts...), q.parts...)
-	q.mutex.Unlock()
-	q.ring()
-}
-
-// take takes the parts that came first, at least one if there is any, and not many more bytes than a limit.
-func (q *queue) take(most int) []*waiting {
-	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	size, count := 0, 0
-	for count < len(q.parts) && (count == 0 || size+len(q.parts[count].part) <= most) {
-		size += len(q.parts[count].part)
-		count++
-	}
-	taken := q.parts[:count:count]
-	q.parts = q.parts[count:]
-	if len(q.parts) > 0 {
-		q.ring()
-	}
-	return taken
-}
-
-// lane is a group as this node reaches it.
+// lane is a group of which this node has a replica.
 type lane struct {
-	number  uint64
-	host    *dragonboat.NodeHost
-	session *client.Session
-	writes  *queue
-	reads   *queue
+	number uint64
+	// The replica of this node.
+	replica uint64
+	stop    context.CancelFunc
+	// The group knows which slots it has.
+	isAssigned atomic.Bool
+	host       *dragonboat.NodeHost
+	session    *client.Session
+	writes     *queue
+	reads      *queue
 	// A bug for tests that are to catch it: reads do not ask the leader.
 	staleReads bool
 	isFull     func() bool
@@ -111,9 +64,10 @@ type lane struct {
 	changed chan struct{}
 }
 
-func newLane(number uint64, host *dragonboat.NodeHost) *lane {
+func newLane(number, replica uint64, host *dragonboat.NodeHost) *lane {
 	return &lane{
 		number:  number,
+		replica: replica,
 		host:    host,
 		session: host.GetNoOPSession(number),
 		writes:  newQueue(),
@@ -154,12 +108,6 @@ func (l *lane) ask(part []byte, writes bool) <-chan answer {
 	return waits.done
 }
 
-func refuse(parts []*waiting, err error) {
-	for _, part := range parts {
-		part.done <- answer{err: err}
-	}
-}
-
 // distribute gives each part its replies.
 func distribute(parts []*waiting, packed []byte) {
 	replies, err := divide(packed)
@@ -191,30 +139,6 @@ func again(to *queue, parts []*waiting) {
 func (l *lane) run(ctx context.Context) {
 	go loop(ctx, l.writes, mostEntries, mostEntryBytes, l.propose)
 	go loop(ctx, l.reads, mostReads, 1<<20, l.read)
-}
-
-// loop hands what waits to a function, with so much under way at a time.
-func loop(ctx context.Context, from *queue, most, bytes int, handle func([]*waiting)) {
-	tokens := make(chan struct{}, most)
-	for {
-		select {
-		case <-ctx.Done():
-			refuse(from.take(1<<62), errTryAgain)
-			return
-		case <-from.bell:
-		}
-		// Wait for a free place first: what comes meanwhile is merged.
-		tokens <- struct{}{}
-		parts := from.take(bytes)
-		if len(parts) == 0 {
-			<-tokens
-			continue
-		}
-		go func() {
-			handle(parts)
-			<-tokens
-		}()
-	}
 }
 
 // propose puts parts into the log as one entry, and waits until it is applied here.
@@ -317,19 +241,22 @@ func (l *lane) readHere(part []byte) ([]byte, error) {
 	return divided[0], nil
 }
 
-// proposeAlone puts an entry without commands into the log, and waits for it.
-func (l *lane) proposeAlone(kind int, payload []byte) error {
+// entry waits until the entry is applied here.
+func (l *lane) entry(kind int, payload []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	_, err := l.host.SyncPropose(ctx, l.session, append(newEntry(kind, len(payload)), payload...))
-	if err != nil && !errors.Is(err, dragonboat.ErrShardNotReady) {
-		return errUnknown
+	result, err := l.host.SyncPropose(ctx, l.session, entryOf(kind, payload))
+	switch {
+	case err == nil:
+		return result.Data, nil
+	case errors.Is(err, dragonboat.ErrShardNotReady), errors.Is(err, dragonboat.ErrShardNotFound):
+		return nil, errDown
 	}
-	return err
+	return nil, errUnknown
 }
 
 // tend proposes the removal of what has expired, and comparisons of replicas, while this replica leads.
-func (l *lane) tend(ctx context.Context, self uint64, find func(uint64) *group) {
+func (l *lane) tend(ctx context.Context, find func(uint64) *group) {
 	compared := uint64(0)
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -339,13 +266,13 @@ func (l *lane) tend(ctx context.Context, self uint64, find func(uint64) *group) 
 			return
 		case <-ticker.C:
 		}
-		if leader, _, known, err := l.host.GetLeaderID(l.number); err != nil || !known || leader != self {
+		if leader, _, known, err := l.host.GetLeaderID(l.number); err != nil || !known || leader != l.replica {
 			continue
 		}
 		if opened := find(l.number); opened != nil {
 			if mark, payload, err := opened.mark(); err == nil && mark > compared {
 				compared = mark
-				_ = l.proposeAlone(entryCompare, payload)
+				_, _ = l.entry(entryCompare, payload)
 			}
 		}
 		var now [8]byte
@@ -353,7 +280,7 @@ func (l *lane) tend(ctx context.Context, self uint64, find func(uint64) *group) 
 		due, err := l.readHere(appendPart(nil, partDue, 2, nil, now[:]))
 		if err == nil && len(due) == 1 && due[0] == 1 {
 			// Without an answer the next tick asks again.
-			_ = l.proposeAlone(entrySweep, nil)
+			_, _ = l.entry(entrySweep, nil)
 		}
 	}
 }

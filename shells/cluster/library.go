@@ -123,6 +123,13 @@ func (d *database) openGroup(number uint64) (*group, uint64, error) {
 	return &opened, uint64(applied), err
 }
 
+// removeGroup removes a group that is closed, with all that it has.
+func (d *database) removeGroup(number uint64) error {
+	var out C.holm_bytes
+	_, err := checked(C.holm_group_remove(d.handle, C.uint64_t(number), &out), out)
+	return err
+}
+
 func (g *group) close() {
 	g.gate.Lock()
 	defer g.gate.Unlock()

@@ -21,18 +21,13 @@ type machine struct {
 	number   uint64
 	database *database
 	group    *group
-	// The host keeps the opened groups for its status.
-	opened func(*group)
+	machines *machines
 }
 
 func (m *machine) Open(<-chan struct{}) (uint64, error) {
-	opened, applied, err := m.database.openGroup(m.number)
-	if err != nil {
-		return 0, err
-	}
+	opened, applied, err := m.machines.open(m.number)
 	m.group = opened
-	m.opened(opened)
-	return applied, nil
+	return applied, err
 }
 
 // Update applies all entries in one transaction, with the index of the last.
@@ -164,12 +159,33 @@ type machines struct {
 }
 
 func (m *machines) create(shard, _ uint64) sm.IOnDiskStateMachine {
-	opened := func(opened *group) {
-		m.mutex.Lock()
-		defer m.mutex.Unlock()
+	return &machine{number: shard, database: m.database, machines: m}
+}
+
+// open opens a group, or returns it if a replica that has ended has opened it.
+func (m *machines) open(shard uint64) (*group, uint64, error) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if has := m.groups[shard]; has != nil {
+		applied, _, _, err := has.status()
+		return has, applied, err
+	}
+	opened, applied, err := m.database.openGroup(shard)
+	if err == nil {
 		m.groups[shard] = opened
 	}
-	return &machine{number: shard, database: m.database, opened: opened}
+	return opened, applied, err
+}
+
+// remove removes a group with all that it has.
+func (m *machines) remove(shard uint64) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if has := m.groups[shard]; has != nil {
+		has.close()
+		delete(m.groups, shard)
+	}
+	return m.database.removeGroup(shard)
 }
 
 func (m *machines) find(shard uint64) *group {

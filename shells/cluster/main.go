@@ -25,6 +25,18 @@ const usage = `holm-cluster: Holm on several machines, for clients of the Redis 
       those that know nothing of clusters to the last one.
   holm-cluster serve --folder F
       runs the node of a folder.
+  holm-cluster join --at ADDRESS --folder F --address A --raft R [--plain P]
+      makes the folder of a node that comes to a cluster, of which ADDRESS is a node. Once it serves, it gets replicas.
+  holm-cluster status --at ADDRESS
+      shows nodes, groups, and what is under way.
+  holm-cluster drain --at ADDRESS --node N [--undo]
+      moves the replicas of a node to others.
+  holm-cluster remove --at ADDRESS --node N [--gone]
+      forgets a node that has none; with --gone, replaces one that does not come back.
+  holm-cluster move-leader --at ADDRESS --group G --node N
+      lets a node lead a group from now on; node 0 lets the cluster choose.
+  holm-cluster move-slots --at ADDRESS --slots 0-99,200 --group G
+      moves slots with their keys to a group, while clients go on.
   holm-cluster local --folder F [--nodes 3] [--port 7001]
       makes and runs nodes on this machine, to try.
 
@@ -36,7 +48,10 @@ func main() {
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
 	}
-	verbs := map[string]func([]string) error{"init": initialize, "serve": serve, "local": local}
+	verbs := map[string]func([]string) error{
+		"init": initialize, "serve": serve, "local": local, "join": join, "status": status, "drain": drain,
+		"remove": remove, "move-leader": moveLeader, "move-slots": moveSlots,
+	}
 	verb, ok := verbs[os.Args[1]]
 	if !ok {
 		fmt.Fprint(os.Stderr, usage)
@@ -98,6 +113,7 @@ func serve(arguments []string) error {
 	flags.BoolVar(&tests.indexApart, "test-index-apart", false, "for tests, a bug: the index is not written with its entries")
 	flags.BoolVar(&tests.staleReads, "test-stale-reads", false, "for tests, a bug: reads do not ask the leader")
 	flags.BoolVar(&tests.unwatched, "test-unwatched", false, "for tests, a bug: EXEC forgets what was watched")
+	flags.BoolVar(&tests.twoOwners, "test-two-owners", false, "for tests, a bug: slots that move have two owners for a while")
 	_ = flags.Parse(arguments)
 	with, err := readSettings(*folder)
 	if err != nil {
@@ -121,8 +137,12 @@ func serve(arguments []string) error {
 	fmt.Printf("node %d serves %d groups on %s\n", with.ID, with.Groups, with.self().Address)
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
+	var failed error
 	go func() {
-		<-stop
+		select {
+		case <-stop:
+		case failed = <-started.failed:
+		}
 		listener.Close()
 	}()
 	if plain != nil {
@@ -130,7 +150,7 @@ func serve(arguments []string) error {
 	}
 	err = started.serve(listener, false)
 	started.close()
-	return err
+	return errors.Join(err, failed)
 }
 
 // newName returns a name for a cluster that no other has.

@@ -16,11 +16,13 @@ const (
 	entrySweep    = 1
 	entryFlush    = 2
 	entryCompare  = 3
+	entrySlots    = 4
 
 	partPipeline     = 0
 	partTransaction  = 1
 	partFingerprints = 2
 	partDue          = 3
+	partExport       = 4
 )
 
 // The bytes before the parts of an entry.
@@ -49,6 +51,18 @@ func appendPart(bytes []byte, kind, protocol int, watches []watch, requests ...[
 		bytes = append(bytes, request...)
 	}
 	return bytes
+}
+
+// entryOf returns an entry without commands. The payload of one about slots begins with its least time.
+func entryOf(kind int, payload []byte) []byte {
+	if kind != entrySlots || len(payload) < 8 {
+		return append(newEntry(kind, len(payload)), payload...)
+	}
+	entry := newEntry(kind, len(payload))
+	if least := binary.LittleEndian.Uint64(payload); least > binary.LittleEndian.Uint64(entry[2:]) {
+		binary.LittleEndian.PutUint64(entry[2:], least)
+	}
+	return append(entry, payload[8:]...)
 }
 
 // newEntry returns the header of an entry, with this node's time and a seed.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
@@ -21,6 +22,7 @@ func init() {
 		"exec": execute, "discard": discard, "watch": watchKeys, "command": command, "cluster": clusterCommand,
 		"info": info, "config": configCommand, "time": timeCommand, "wait": wait, "flushall": flushAll,
 		"flushdb": flushAll, "holm.hash": hashCommand, "holm.leader": leaderCommand,
+		"holm.cluster": administer,
 		"unwatch": func(c *connection, _ route, _ []string) {
 			c.unwatch()
 			c.out = appendStatus(c.out, "OK")
@@ -228,18 +230,20 @@ func timeCommand(c *connection, _ route, _ []string) {
 
 // wait: each write that was acknowledged is on most replicas.
 func wait(c *connection, _ route, _ []string) {
-	c.out = appendInteger(c.out, len(c.host.settings.replicas(0))/2)
+	c.out = appendInteger(c.out, len(c.host.placement.Load().Groups[0].Replicas)/2)
 }
 
 // flushAll removes the keys of all groups, one group after the other.
 func flushAll(c *connection, _ route, _ []string) {
-	for _, lane := range c.host.lanes {
-		if lane == nil {
-			continue
-		}
+	for group := range c.host.settings.Groups {
 		var err error
 		for begun := time.Now(); time.Since(begun) < patience; time.Sleep(5 * time.Millisecond) {
-			if err = lane.proposeAlone(entryFlush, nil); err == nil || err == errUnknown {
+			var refusal []byte
+			if refusal, err = c.host.asker(group).entry(entryFlush, nil); err == nil && len(refusal) > 0 {
+				err = errors.New(string(refusal))
+				continue
+			}
+			if err == nil || err == errUnknown {
 				break
 			}
 		}
@@ -281,7 +285,7 @@ func leaderCommand(c *connection, _ route, given []string) {
 	if !ok {
 		return
 	}
-	if err := c.host.raft.RequestLeaderTransfer(shard(number), c.host.settings.ID); err != nil {
+	if err := c.host.raft.RequestLeaderTransfer(shard(number), c.host.lane(number).replica); err != nil {
 		c.out = appendError(c.out, "ERR "+err.Error())
 		return
 	}

@@ -29,6 +29,10 @@ type settings struct {
 	ID      uint64   `json:"id"`
 	Groups  int      `json:"groups"`
 	Members []member `json:"members"`
+	// Made with the folder: another folder is another node.
+	Folder string `json:"folder"`
+	// The node came to a cluster that was there: it begins without replicas.
+	IsJoined bool `json:"joined,omitempty"`
 	// Clients must say it, if it is not empty.
 	Password string `json:"password,omitempty"`
 	// Milliseconds without a leader before the others elect one: at least that, and at most twice.
@@ -110,6 +114,9 @@ func (s *settings) create(folder string) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	if s.Folder == "" {
+		s.Folder = newName()
+	}
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return err
 	}
@@ -142,10 +149,7 @@ func readSettings(folder string) (*settings, error) {
 
 const slotCount = 16384
 
-// groupOf returns the group of a slot. Groups have numbers from 1 on, as the consensus engine wants them.
-func (s *settings) groupOf(slot int) int { return slot * s.Groups / slotCount }
-
-// slotsOf returns the first and the last slot of a group.
+// slotsOf returns the first and the last slot that a group has at first.
 func (s *settings) slotsOf(group int) (int, int) {
 	first := (group*slotCount + s.Groups - 1) / s.Groups
 	last := ((group+1)*slotCount+s.Groups-1)/s.Groups - 1

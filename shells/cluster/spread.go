@@ -3,7 +3,9 @@
 package main
 
 import (
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,10 +20,10 @@ func (c *connection) spread(given []string) {
 		return
 	}
 	// By group: the places of its keys.
-	places := map[int][]int{}
+	places, now := map[int][]int{}, c.host.placement.Load()
 	for at, key := range given[1:] {
-		group := c.host.settings.groupOf(slotOf([]byte(key)))
-		if c.host.lane(group) == nil {
+		group := now.groupOf(slotOf([]byte(key)))
+		if !c.isPlain && c.host.lane(group) == nil {
 			c.out = appendError(c.out, crossSlot)
 			return
 		}
@@ -34,12 +36,15 @@ func (c *connection) spread(given []string) {
 			request = append(request, given[1+place])
 		}
 		part := appendPart(nil, partPipeline, c.protocol, nil, appendRequest(nil, request...))
-		answers[group] = c.host.lane(group).ask(part, name == "del" || name == "unlink")
+		answers[group] = c.host.asker(group).ask(part, name == "del" || name == "unlink")
 	}
 	sum, values := 0, make([][]byte, len(given)-1)
 	var refused []byte
 	for group, at := range places {
 		found := <-answers[group]
+		if isSlotRefusal(found.replies) || found.err == errTryAgain {
+			found = c.oneByOne(given, at, name)
+		}
 		switch {
 		case found.err != nil:
 			refused = appendError(nil, found.err.Error())
@@ -71,6 +76,33 @@ func (c *connection) spread(given []string) {
 	}
 }
 
+// oneByOne delivers the keys of a group each by itself: some of their slots are elsewhere. The answer is as one of all.
+func (c *connection) oneByOne(given []string, places []int, name string) answer {
+	sum, values := 0, appendArray(nil, len(places))
+	for _, place := range places {
+		key := given[1+place]
+		request := appendRequest(nil, given[0], key)
+		one := route{request: request, slot: slotOf([]byte(key)), writes: name == "del" || name == "unlink"}
+		reply := c.request(one, nil)
+		if len(reply) == 0 || reply[0] == '-' {
+			return answer{replies: reply}
+		}
+		if name != "mget" {
+			sum += number(reply)
+			continue
+		}
+		each, err := elements(reply)
+		if err != nil || len(each) != 1 {
+			return answer{err: errors.New("ERR a bug: a key has one value")}
+		}
+		values = append(values, each[0]...)
+	}
+	if name == "mget" {
+		return answer{replies: values}
+	}
+	return answer{replies: appendInteger(nil, sum)}
+}
+
 // number returns the number of an integer reply.
 func number(reply []byte) int {
 	first, _, _ := line(reply)
@@ -82,11 +114,9 @@ func number(reply []byte) int {
 // client all groups are one.
 func (c *connection) own() []int {
 	var groups []int
-	for group := range c.host.lanes {
+	for group := range c.host.settings.Groups {
 		if c.isPlain {
-			if c.host.lane(group) != nil {
-				groups = append(groups, group)
-			}
+			groups = append(groups, group)
 			continue
 		}
 		if leader, known := c.host.leader(group); known && leader.ID == c.host.settings.ID {
@@ -98,7 +128,7 @@ func (c *connection) own() []int {
 
 // ask asks a group alone.
 func (c *connection) ask(group int, request ...string) ([]byte, error) {
-	found := <-c.host.lane(group).ask(appendPart(nil, partPipeline, c.protocol, nil, appendRequest(nil, request...)), false)
+	found := <-c.host.asker(group).ask(appendPart(nil, partPipeline, c.protocol, nil, appendRequest(nil, request...)), false)
 	return found.replies, found.err
 }
 
@@ -126,10 +156,11 @@ func (c *connection) everywhere(given []string) {
 		case name == "dbsize":
 			sum += number(reply)
 		case name == "keys":
-			first, used, _ := line(reply)
-			found, _ := strconv.Atoi(first)
-			count += found
-			keys = append(keys, reply[used:]...)
+			found := c.ownKeys(reply, group)
+			count += len(found)
+			for _, key := range found {
+				keys = append(keys, key...)
+			}
 		case name == "randomkey" && reply[0] == '$' && reply[1] != '-':
 			c.out = append(c.out, reply...)
 			return
@@ -152,13 +183,13 @@ func (c *connection) scan(given []string) {
 		c.out = appendError(c.out, "ERR invalid cursor")
 		return
 	}
-	groups := uint64(len(c.host.lanes))
+	groups := uint64(c.host.settings.Groups)
 	group, inner := int(cursor%groups), cursor/groups
 	own := c.own()
 	if cursor == 0 && len(own) > 0 {
 		group = own[0]
 	}
-	if c.host.lane(group) == nil || len(own) == 0 && cursor == 0 {
+	if !c.isPlain && c.host.lane(group) == nil || len(own) == 0 && cursor == 0 {
 		c.out = append(c.out, "*2\r\n$1\r\n0\r\n*0\r\n"...)
 		return
 	}
@@ -185,5 +216,19 @@ func (c *connection) scan(given []string) {
 			}
 		}
 	}
-	c.out = append(appendBulk(appendArray(c.out, 2), strconv.FormatUint(outer, 10)), each[1]...)
+	found := c.ownKeys(each[1], group)
+	c.out = appendArray(appendBulk(appendArray(c.out, 2), strconv.FormatUint(outer, 10)), len(found))
+	for _, key := range found {
+		c.out = append(c.out, key...)
+	}
+}
+
+// ownKeys returns the keys of an array whose slots are those of a group: while slots are moved, two groups have some.
+func (c *connection) ownKeys(reply []byte, group int) [][]byte {
+	keys, err := elements(reply)
+	now := c.host.placement.Load()
+	if err != nil || len(now.Moves) == 0 {
+		return keys
+	}
+	return slices.DeleteFunc(keys, func(key []byte) bool { return now.groupOf(slotOf([]byte(text(key)))) != group })
 }

@@ -34,7 +34,7 @@ func (c *connection) abort() {
 }
 
 func (c *connection) queue(one route, name string) {
-	group := c.host.settings.groupOf(one.slot)
+	group := c.host.placement.Load().groupOf(one.slot)
 	switch {
 	case one.kind == routeCross,
 		one.kind == routeKeyed && len(c.multi.requests) > 0 && one.slot != c.multi.slot,
@@ -94,16 +94,15 @@ func execute(c *connection, _ route, _ []string) {
 		c.out = appendArray(c.out, 0)
 		return
 	}
-	if c.host.unwatched {
+	if c.host.tests.unwatched {
 		watches = nil
 	}
 	part := appendPart(nil, partTransaction, c.protocol, watches, queued.requests...)
-	found := <-c.host.lane(c.host.settings.groupOf(queued.slot)).ask(part, queued.writes || len(watches) > 0)
-	if found.err != nil {
-		c.out = appendError(c.out, found.err.Error())
-		return
+	reply, err := c.deliver(queued.slot, part, queued.writes || len(watches) > 0, nil)
+	if err != nil {
+		reply = appendError(nil, err.Error())
 	}
-	c.out = append(c.out, found.replies...)
+	c.out = append(c.out, reply...)
 }
 
 // watchKeys reads a fingerprint of each key, which EXEC carries and the group compares.
@@ -119,18 +118,17 @@ func watchKeys(c *connection, one route, given []string) {
 			return
 		}
 	}
-	group := c.host.settings.groupOf(slot)
-	if moved := c.moved(slot, group); moved != nil {
-		c.out = append(c.out, moved...)
+	reply, err := c.deliver(slot, appendPart(nil, partFingerprints, c.protocol, nil, one.request), false, nil)
+	if err != nil {
+		c.out = appendError(c.out, err.Error())
 		return
 	}
-	found := <-c.host.lane(group).ask(appendPart(nil, partFingerprints, c.protocol, nil, one.request), false)
-	if found.err != nil {
-		c.out = appendError(c.out, found.err.Error())
+	if len(reply) == 0 || reply[0] != 0 {
+		c.out = append(c.out, reply...)
 		return
 	}
 	for at, key := range given[1:] {
-		fingerprint := binary.LittleEndian.Uint64(found.replies[at*8:])
+		fingerprint := binary.LittleEndian.Uint64(reply[1+at*8:])
 		c.watches = append(c.watches, watch{key: []byte(key), fingerprint: fingerprint})
 	}
 	c.watchSlot = slot

@@ -1,4 +1,5 @@
-// Histories of clients against a cluster whose nodes are killed, paused and robbed of power: each must be linearizable.
+// Histories of clients against a cluster whose nodes are killed, paused and robbed of power, and whose slots go from
+// group to group: each must be linearizable.
 //
 // A kill is a loss of power for the database, whose image is private: what was not synced is gone, and the logs bring
 // it back. The logs' own files keep what was handed to the kernel.
@@ -25,7 +26,7 @@ import (
 func main() {
 	seconds := flag.Int("seconds", 600, "how long clients run")
 	clients := flag.Int("clients", 8, "how many clients there are")
-	mutant := flag.String("mutant", "", "a bug that is to be caught: stale-reads, index-apart or unwatched")
+	mutant := flag.String("mutant", "", "a bug that is to be caught: stale-reads, index-apart, unwatched or two-owners")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "what the nemesis and the clients draw from")
 	keep := flag.String("keep", "", "a file for the history that was refused, as a page to look at")
 	flag.Parse()
@@ -34,7 +35,7 @@ func main() {
 	words := []string{"--test-private-image"}
 	switch *mutant {
 	case "":
-	case "stale-reads", "index-apart", "unwatched":
+	case "stale-reads", "index-apart", "unwatched", "two-owners":
 		words = append(words, "--test-"+*mutant)
 	default:
 		fail(fmt.Errorf("no mutant is called %q", *mutant))

@@ -1,12 +1,15 @@
-// The nemesis: kills, pauses and moves of leaders, one after the other.
+// The nemesis: kills, pauses, moves of leaders and of slots, one after the other.
 
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"holm-cluster/trial"
 )
@@ -42,6 +45,14 @@ func (n *nemesis) run(ctx context.Context) error {
 		}},
 		{"kill one and pause another", n.killAndPause},
 		{"move leaders", n.move},
+		{"move slots", n.moveSlots},
+		{"move slots and kill", func(ctx context.Context) error {
+			if err := n.moveSlots(ctx); err != nil {
+				return err
+			}
+			n.wait(ctx, time.Millisecond, 300*time.Millisecond)
+			return n.kill(ctx, n.random.IntN(len(n.cluster.Addresses)))
+		}},
 	}
 	for at := 0; ctx.Err() == nil; at++ {
 		n.wait(ctx, 1500*time.Millisecond, 3500*time.Millisecond)
@@ -121,6 +132,22 @@ func (n *nemesis) move(ctx context.Context) error {
 	for group := range n.cluster.Groups() {
 		// One that was just killed does not answer.
 		_ = node.Do(ctx, "HOLM.LEADER", group).Err()
+	}
+	return nil
+}
+
+// moveSlots asks for a move of slots to a group. One that is under way keeps it waiting, or refuses it.
+func (n *nemesis) moveSlots(ctx context.Context) error {
+	first := n.random.IntN(16384)
+	last := min(16383, first+n.random.IntN(6000))
+	for range 3 {
+		node := n.cluster.Node(n.random.IntN(len(n.cluster.Addresses)))
+		err := node.Do(ctx, "HOLM.CLUSTER", "MOVE", fmt.Sprintf("%d-%d", first, last), n.random.IntN(n.cluster.Groups())).Err()
+		node.Close()
+		if err == nil || errors.Is(err, redis.Nil) {
+			n.done["slots wanted"]++
+			break
+		}
 	}
 	return nil
 }

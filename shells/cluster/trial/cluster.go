@@ -4,6 +4,7 @@ package trial
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -31,6 +32,8 @@ type Cluster struct {
 	program          string
 	processes        []*exec.Cmd
 	logs             []*os.File
+	// Words for `holm-cluster init` of every founder.
+	initial []string
 }
 
 // Program returns the path of holm-cluster, which the caller of the tests has built.
@@ -42,18 +45,21 @@ func Program() (string, error) {
 	return program, nil
 }
 
-// freePorts returns ports that nobody listens on at the moment.
+// freePorts returns ports that nobody listens on at the moment. The kernel takes those of clients from 32,768 on: a
+// client that calls a node which does not run must not get the node's own port.
 func freePorts(count int) ([]string, error) {
 	var ports []string
-	for range count {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+	for range 100 * count {
+		listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(22_000)))
 		if err != nil {
-			return nil, err
+			continue
 		}
 		defer listener.Close()
-		ports = append(ports, listener.Addr().String())
+		if ports = append(ports, listener.Addr().String()); len(ports) == count {
+			return ports, nil
+		}
 	}
-	return ports, nil
+	return nil, errors.New("there are no free ports")
 }
 
 // Start makes a cluster in a folder and starts all nodes.
@@ -79,13 +85,12 @@ func Start(folder string, settings Settings) (*Cluster, error) {
 	c := &Cluster{Folder: folder, settings: settings, program: program}
 	c.processes = make([]*exec.Cmd, settings.Nodes)
 	c.logs = make([]*os.File, settings.Nodes)
+	c.initial = append([]string{"--cluster", filepath.Base(folder), "--members", strings.Join(members, ","), "--groups",
+		fmt.Sprint(settings.Groups), "--election-ms", "400"}, settings.Init...)
 	for at := range settings.Nodes {
 		c.Addresses, c.Plain = append(c.Addresses, ports[3*at]), append(c.Plain, ports[3*at+2])
-		words := append([]string{"init", "--folder", c.node(at), "--cluster", filepath.Base(folder), "--id",
-			fmt.Sprint(at + 1), "--members", strings.Join(members, ","), "--groups", fmt.Sprint(settings.Groups),
-			"--election-ms", "400"}, settings.Init...)
-		if said, err := exec.Command(program, words...).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("init: %w: %s", err, said)
+		if err := c.Initialize(at); err != nil {
+			return nil, err
 		}
 		if c.logs[at], err = os.Create(c.node(at) + ".log"); err != nil {
 			return nil, err

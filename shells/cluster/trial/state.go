@@ -26,7 +26,7 @@ func client(address string) *redis.Client {
 // Ready waits until all nodes say that every slot has a leader.
 func (c *Cluster) Ready(ctx context.Context) error {
 	return Until(30*time.Second, func() error {
-		for at := range c.Addresses {
+		for _, at := range c.Running() {
 			node := c.Node(at)
 			info, err := node.ClusterInfo(ctx).Result()
 			node.Close()
@@ -41,19 +41,25 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	})
 }
 
-// Equal waits until all nodes have the same last entry in each group, and returns an error if they differ then.
+// Equal waits until all nodes that run have the same last entry in each group that they have, and returns an error if
+// they differ then, or if a group has fewer replicas than it is to have.
 func (c *Cluster) Equal(ctx context.Context) error {
 	for group := range c.Groups() {
 		var differ error
 		err := Until(30*time.Second, func() error {
 			var first []interface{}
-			for at := range c.Addresses {
+			count := 0
+			for _, at := range c.Running() {
 				node := c.Node(at)
 				state, err := node.Do(ctx, "HOLM.HASH", group).Slice()
 				node.Close()
+				if err != nil && strings.Contains(err.Error(), "no group of this node") {
+					continue
+				}
 				if err != nil {
 					return err
 				}
+				count++
 				if first == nil {
 					first = state
 				}
@@ -63,6 +69,9 @@ func (c *Cluster) Equal(ctx context.Context) error {
 				if fmt.Sprint(state) != fmt.Sprint(first) {
 					differ = fmt.Errorf("group %d differs: %v and %v", group, first, state)
 				}
+			}
+			if count != min(3, len(c.Running())) {
+				return fmt.Errorf("group %d has %d replicas", group, count)
 			}
 			return nil
 		})

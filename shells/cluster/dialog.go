@@ -1,0 +1,91 @@
+// A dialog with another node over its address for clients: one request at a time.
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"time"
+)
+
+// How long a node that does not answer holds up another one.
+const dialTimeout = time.Second
+
+// dialog is a connection to another node.
+type dialog struct {
+	net  net.Conn
+	read *bufio.Reader
+}
+
+// refused is an error that a node has answered.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+
+func dial(address, password string) (*dialog, error) {
+	connected, err := net.DialTimeout("tcp", address, dialTimeout)
+	if err != nil {
+		return nil, err
+	}
+	opened := &dialog{net: connected, read: bufio.NewReader(connected)}
+	if password != "" {
+		if _, err := opened.ask(dialTimeout, "AUTH", password); err != nil {
+			opened.close()
+			return nil, err
+		}
+	}
+	return opened, nil
+}
+
+func (d *dialog) close() { _ = d.net.Close() }
+
+// ask sends a request and returns the text of the answer. An error that is not `refused` leaves the dialog useless.
+func (d *dialog) ask(most time.Duration, words ...string) (string, error) {
+	if err := d.net.SetDeadline(time.Now().Add(most)); err != nil {
+		return "", err
+	}
+	if _, err := d.net.Write(appendRequest(nil, words...)); err != nil {
+		return "", err
+	}
+	head, err := d.read.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	if len(head) < 3 {
+		return "", errors.New("an answer without a line")
+	}
+	said := head[1 : len(head)-2]
+	switch head[0] {
+	case '+', ':':
+		return said, nil
+	case '-':
+		return "", refused(said)
+	case '_':
+		return "", nil
+	case '$':
+		length, err := strconv.Atoi(said)
+		if err != nil || length < 0 {
+			return "", err
+		}
+		bytes := make([]byte, length+2)
+		if _, err := io.ReadFull(d.read, bytes); err != nil {
+			return "", err
+		}
+		return string(bytes[:length]), nil
+	}
+	return "", fmt.Errorf("an answer of the kind %q", head[0])
+}
+
+// askOnce asks a node one thing.
+func askOnce(address, password string, most time.Duration, words ...string) (string, error) {
+	opened, err := dial(address, password)
+	if err != nil {
+		return "", err
+	}
+	defer opened.close()
+	return opened.ask(most, words...)
+}

@@ -1,0 +1,275 @@
+// What a node does about the placement: it begins and ends its replicas, says which are complete, takes the steps of
+// the groups that it leads, and drives the placement while it leads the meta group. Everything is begun anew from what
+// is, several times a second: whatever is cut short is done by the next round, or by the next node.
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/lni/dragonboat/v4"
+)
+
+const (
+	roundTime = 200 * time.Millisecond
+	// The driver looks that often.
+	driveTime = 500 * time.Millisecond
+	// How long a step may take.
+	stepTimeout = 5 * time.Second
+)
+
+// reconcile runs until the node ends.
+func (h *host) reconcile(ctx context.Context) {
+	busy := make([]atomic.Bool, len(h.lanes))
+	moving := make([]atomic.Bool, len(h.lanes))
+	var isHinting, isDriving atomic.Bool
+	var driven time.Time
+	// round lets one of a kind run at a time, beside the others.
+	round := func(flag *atomic.Bool, work func()) {
+		if flag.CompareAndSwap(false, true) {
+			go func() {
+				defer flag.Store(false)
+				work()
+			}()
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(roundTime):
+		}
+		h.refresh()
+		if now := h.placement.Load(); now.Version > 0 && now.node(h.settings.ID) == nil {
+			h.fail(errRemoved)
+			return
+		}
+		for group := range h.lanes {
+			round(&busy[group], func() {
+				if err := h.reconcileGroup(ctx, group); err != nil && ctx.Err() == nil {
+					h.complain(group, err)
+				}
+			})
+			round(&moving[group], func() {
+				if err := h.moveSlots(ctx, group); err != nil && ctx.Err() == nil {
+					h.complain(group, err)
+				}
+			})
+		}
+		round(&isHinting, h.hint)
+		if h.leads(h.settings.Groups) && time.Since(driven) > driveTime {
+			driven = time.Now()
+			round(&isDriving, func() {
+				_ = h.change(func(p *placement) (bool, error) { return p.plan(), nil })
+			})
+		}
+	}
+}
+
+// complain says once what keeps a group from its next step.
+func (h *host) complain(group int, err error) {
+	if said, had := h.complaints.Swap(group, err.Error()); !had || said != err.Error() {
+		fmt.Fprintf(os.Stderr, "holm-cluster: group %d: %v\n", group, err)
+	}
+}
+
+// leads returns whether this node leads a group.
+func (h *host) leads(group int) bool {
+	own := h.lane(group)
+	if own == nil {
+		return false
+	}
+	leader, _, known, err := h.raft.GetLeaderID(shard(group))
+	return err == nil && known && leader == own.replica
+}
+
+// reconcileGroup takes the next step of this node for a group.
+func (h *host) reconcileGroup(ctx context.Context, group int) error {
+	now := h.placement.Load()
+	if now.Version == 0 {
+		return nil
+	}
+	g := &now.Groups[group]
+	var mine *replica
+	for at := range g.Replicas {
+		if g.Replicas[at].Node == h.settings.ID {
+			mine = &g.Replicas[at]
+		}
+	}
+	own := h.lane(group)
+	if own != nil && (mine == nil || mine.ID != own.replica) {
+		// A copy of the placement that is older than the replica says nothing about it.
+		if own.replica < now.Next {
+			return h.replicas.remove(group, own.replica)
+		}
+		return nil
+	}
+	if mine == nil {
+		return nil
+	}
+	if own == nil {
+		if mine.State == replicaNew || h.raft.HasNodeInfo(shard(group), mine.ID) {
+			return h.replicas.begin(group, mine.ID, nil)
+		}
+		return nil
+	}
+	switch {
+	case mine.State == replicaNew:
+		h.reportComplete(group, mine.ID)
+	case mine.State == replicaVotes && h.replicas.isListening(mine.ID):
+		return h.replicas.vote(group, mine.ID)
+	}
+	if group < h.settings.Groups && h.leads(group) && !own.isAssigned.Load() {
+		// The first leader says which slots the group has at first. Later ones change nothing by it.
+		low, high := h.settings.slotsOf(group)
+		step := &slotStep{operation: slotsAssign, ranges: []slotRange{{low, high}}}
+		if _, err := own.entry(entrySlots, appendLeast(0, step.bytes())); err == nil {
+			own.isAssigned.Store(true)
+		}
+	}
+	if !g.isSettled() && h.leads(group) {
+		return h.step(ctx, group, own.replica)
+	}
+	return nil
+}
+
+// reportComplete notes that a replica has what the others have: it has just answered a linearizable read.
+func (h *host) reportComplete(group int, id uint64) {
+	var now [8]byte
+	found := <-h.lane(group).ask(appendPart(nil, partDue, 2, nil, now[:]), false)
+	if found.err != nil {
+		return
+	}
+	_ = h.changeReplica(group, id, func(g *grouped, one *replica) bool {
+		isNew := one.State == replicaNew
+		if isNew {
+			one.State = replicaReady
+		}
+		return isNew
+	})
+}
+
+// changeReplica changes what the placement says of a replica, if it is there.
+func (h *host) changeReplica(group int, id uint64, by func(*grouped, *replica) bool) error {
+	return h.change(func(p *placement) (bool, error) {
+		g := &p.Groups[group]
+		if found := g.replica(id); found != nil {
+			return by(g, found), nil
+		}
+		return false, nil
+	})
+}
+
+// step takes the next step of a group that this node leads.
+func (h *host) step(ctx context.Context, group int, self uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	has, err := h.raft.SyncGetShardMembership(ctx, shard(group))
+	if err != nil {
+		return err
+	}
+	// The newest placement, not a copy: a replica must not be added again that has left.
+	now, _, err := h.readMeta()
+	if err != nil || now == nil {
+		return err
+	}
+	g := &now.Groups[group]
+	kind, one := nextStep(g, has, self)
+	host, known := now.member(one.Node)
+	switch kind {
+	case stepAdd, stepPromote:
+		if !known {
+			return fmt.Errorf("replica %d is for node %d, which is unknown", one.ID, one.Node)
+		}
+		if kind == stepAdd {
+			return h.raft.SyncRequestAddNonVoting(ctx, shard(group), one.ID, host.Raft, has.ConfigChangeID)
+		}
+		return h.raft.SyncRequestAddReplica(ctx, shard(group), one.ID, host.Raft, has.ConfigChangeID)
+	case stepRemove:
+		return h.raft.SyncRequestDeleteReplica(ctx, shard(group), one.ID, has.ConfigChangeID)
+	case stepYield:
+		return h.yield(g, group, has)
+	case stepVotes:
+		return h.changeReplica(group, one.ID, func(_ *grouped, one *replica) bool {
+			isComing := one.State == replicaNew || one.State == replicaReady
+			if isComing {
+				one.State = replicaVotes
+			}
+			return isComing
+		})
+	case stepForget:
+		return h.changeReplica(group, one.ID, func(g *grouped, one *replica) bool {
+			id := one.ID
+			g.Replicas = slices.DeleteFunc(g.Replicas, func(other replica) bool { return other.ID == id })
+			return true
+		})
+	}
+	return nil
+}
+
+// yield hands the lead to a replica that stays, the preferred one if it can be.
+func (h *host) yield(g *grouped, group int, has *dragonboat.Membership) error {
+	var to uint64
+	for _, one := range g.Replicas {
+		if _, votes := has.Nodes[one.ID]; votes && one.State == replicaVotes && (to == 0 || one.Node == g.Preferred) {
+			to = one.ID
+		}
+	}
+	if to == 0 {
+		return fmt.Errorf("no replica can take the lead")
+	}
+	return h.raft.RequestLeaderTransfer(shard(group), to)
+}
+
+// hint notes in the placement which groups this node leads.
+func (h *host) hint() {
+	now := h.placement.Load()
+	var led []int
+	for group := range h.lanes {
+		if now.Version > 0 && h.leads(group) && now.Groups[group].Leader != h.settings.ID {
+			led = append(led, group)
+		}
+	}
+	if len(led) == 0 && (now.Version > 0 || !h.leads(h.settings.Groups)) {
+		return
+	}
+	_ = h.change(func(p *placement) (bool, error) {
+		isChanged := false
+		for _, group := range led {
+			if p.Groups[group].Leader != h.settings.ID && h.leads(group) {
+				p.Groups[group].Leader = h.settings.ID
+				isChanged = true
+			}
+		}
+		return isChanged, nil
+	})
+}
+
+// register notes which folder this node has, once its own copy of the placement is there.
+func (h *host) register(ctx context.Context) {
+	for ctx.Err() == nil {
+		if now := h.placement.Load(); now.Version > 0 {
+			switch known := now.node(h.settings.ID); {
+			case known == nil, known.Folder == h.settings.Folder && known.HasServed:
+				return
+			case known.Folder != "" && known.Folder != h.settings.Folder:
+				h.fail(errOtherFolder)
+				return
+			}
+		}
+		_ = h.change(func(p *placement) (bool, error) {
+			known := p.node(h.settings.ID)
+			isMissing := known != nil && (known.Folder == "" || known.Folder == h.settings.Folder && !known.HasServed)
+			if isMissing {
+				known.Folder, known.HasServed = h.settings.Folder, true
+			}
+			return isMissing, nil
+		})
+		time.Sleep(roundTime)
+	}
+}

@@ -1,0 +1,197 @@
+// Nodes that come, drain and are lost for good, while clients go on.
+
+package tests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"holm-cluster/trial"
+)
+
+// load writes until it is stopped, and remembers what was acknowledged.
+type load struct {
+	stop         atomic.Bool
+	done         chan struct{}
+	acknowledged map[string]int
+	failed       int
+}
+
+func startLoad(ctx context.Context, client *redis.ClusterClient) *load {
+	running := &load{done: make(chan struct{}), acknowledged: map[string]int{}}
+	go func() {
+		defer close(running.done)
+		for at := 0; !running.stop.Load(); at++ {
+			key := fmt.Sprint("load", at%500)
+			if err := client.Set(ctx, key, at, 0).Err(); err != nil {
+				running.failed++
+				delete(running.acknowledged, key)
+				client.ReloadState(ctx)
+				continue
+			}
+			running.acknowledged[key] = at
+		}
+	}()
+	return running
+}
+
+// check ends the load and compares what every node answers with what was acknowledged.
+func (l *load) check(t *testing.T, cluster *trial.Cluster) {
+	t.Helper()
+	l.stop.Store(true)
+	<-l.done
+	if len(l.acknowledged) < 100 {
+		t.Fatalf("only %d keys have a value that was acknowledged", len(l.acknowledged))
+	}
+	for _, at := range cluster.Running() {
+		node := cluster.Node(at)
+		for key, value := range l.acknowledged {
+			found, err := node.Get(context.Background(), key).Result()
+			must(t, err)
+			same(t, key, found, value)
+		}
+		node.Close()
+	}
+}
+
+func TestAFourthNodeJoinsAndAFounderDrainsWhileClientsGoOn(t *testing.T) {
+	settings := trial.Settings{Init: []string{"--snapshot-entries", "100"}}
+	cluster, ctx := start(t, settings), context.Background()
+	client := clusterClient(cluster, 3)
+	defer client.Close()
+	must(t, client.Set(ctx, "before", "1", 0).Err())
+	running := startLoad(ctx, client)
+	_, id, err := cluster.Join()
+	must(t, err)
+	_, err = cluster.Settled(60*time.Second, id, 3)
+	must(t, err)
+	_, err = cluster.Operate("drain", "--node", "1")
+	must(t, err)
+	if _, err := cluster.Operate("remove", "--node", "1"); err == nil {
+		t.Fatal("a node with replicas is removed")
+	}
+	must(t, trial.Until(60*time.Second, func() error {
+		said, err := cluster.Operate("status")
+		if err != nil || !strings.Contains(said, "drained, 0 replicas, leads 0") || strings.Count(said, "up, 5 replicas") != 3 {
+			return fmt.Errorf("%s: %w", said, err)
+		}
+		return nil
+	}))
+	_, err = cluster.Operate("remove", "--node", "1")
+	must(t, err)
+	// It ends by itself, and does not come back.
+	must(t, cluster.Await(0))
+	must(t, cluster.StartNode(0))
+	if err := cluster.Await(0); err != nil || !strings.Contains(cluster.Logs(), "was removed from the cluster") {
+		t.Fatal("a node that was removed serves:", err, cluster.Logs())
+	}
+	running.check(t, cluster)
+	must(t, cluster.Equal(ctx))
+}
+
+func TestMembersAreFoundAgainAfterAllNodesWereKilled(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{}), context.Background()
+	at, id, err := cluster.Join()
+	must(t, err)
+	before, err := cluster.Settled(60*time.Second, id, 3)
+	must(t, err)
+	node := cluster.Node(at)
+	defer node.Close()
+	for step := range 50 {
+		must(t, trial.Until(10*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", step), step, 0).Err() }))
+	}
+	all := cluster.Running()
+	for _, one := range all {
+		cluster.Kill(one)
+	}
+	for _, one := range all {
+		must(t, cluster.StartNode(one))
+	}
+	must(t, cluster.Ready(ctx))
+	after, err := cluster.Settled(60*time.Second, id, 3)
+	must(t, err)
+	groups := func(said string) string {
+		_, said, _ = strings.Cut(said, "group 0")
+		return strings.ReplaceAll(said, " leads", "")
+	}
+	same(t, "the groups", groups(after), groups(before))
+	for step := range 50 {
+		for _, one := range all {
+			other := cluster.Node(one)
+			same(t, "GET", other.Get(ctx, fmt.Sprint("key", step)).Val(), step)
+			other.Close()
+		}
+	}
+	must(t, cluster.Equal(ctx))
+}
+
+func TestANodeWhoseFolderIsLostIsRefusedAndReplaced(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{}), context.Background()
+	client := clusterClient(cluster, 3)
+	defer client.Close()
+	running := startLoad(ctx, client)
+	must(t, trial.Until(10*time.Second, func() error {
+		said, err := cluster.Operate("status")
+		if err != nil || strings.Count(said, ": up, 5 replicas") != 3 {
+			return fmt.Errorf("%s: %w", said, err)
+		}
+		return nil
+	}))
+	cluster.Kill(2)
+	// Made again under its id, it does not take part: it would not know what it has promised.
+	must(t, cluster.Lose(2, false))
+	must(t, cluster.Initialize(2))
+	must(t, cluster.StartNode(2))
+	if err := cluster.Await(2); err != nil || !strings.Contains(cluster.Logs(), "another folder is this node") {
+		t.Fatal("a node without its folder takes part:", err, cluster.Logs())
+	}
+	_, id, err := cluster.Join()
+	must(t, err)
+	_, err = cluster.Operate("remove", "--node", "3", "--gone")
+	must(t, err)
+	_, err = cluster.Settled(60*time.Second, id, 5)
+	must(t, err)
+	must(t, trial.Until(60*time.Second, func() error {
+		said, err := cluster.Operate("status")
+		if err != nil || strings.Count(said, "up, 5 replicas") != 3 || strings.Contains(said, "node 3 at") {
+			return fmt.Errorf("%s: %w", said, err)
+		}
+		return nil
+	}))
+	must(t, cluster.Ready(ctx))
+	running.check(t, cluster)
+	must(t, cluster.Equal(ctx))
+}
+
+func TestALeaderIsMovedAndStays(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{}), context.Background()
+	for _, to := range []string{"2", "3", "1"} {
+		_, err := cluster.Operate("move-leader", "--group", "0", "--node", to)
+		must(t, err)
+		must(t, trial.Until(20*time.Second, func() error {
+			said, err := cluster.Operate("status")
+			if err == nil && !strings.Contains(said, "(node "+to+" is to lead)") {
+				err = fmt.Errorf("it is not said: %s", said)
+			}
+			node := cluster.Member(0)
+			defer node.Close()
+			slots, failed := node.ClusterSlots(ctx).Result()
+			if failed != nil || err != nil {
+				return fmt.Errorf("%w, %w", failed, err)
+			}
+			if leader := cluster.Addresses[to[0]-'1']; slots[0].Nodes[0].Addr != leader {
+				return fmt.Errorf("%s leads, and not %s", slots[0].Nodes[0].Addr, leader)
+			}
+			return nil
+		}))
+	}
+	if _, err := cluster.Operate("move-leader", "--group", "0", "--node", "9"); err == nil {
+		t.Fatal("a node that is unknown is to lead")
+	}
+}

@@ -1,0 +1,160 @@
+// Slots that go from group to group while clients write and read.
+
+package tests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"holm-cluster/trial"
+)
+
+// moveAndWait moves slots and waits until `status` says nothing of it any more.
+func moveAndWait(t *testing.T, cluster *trial.Cluster, slots, group string) {
+	t.Helper()
+	_, err := cluster.Operate("move-slots", "--slots", slots, "--group", group)
+	must(t, err)
+	must(t, trial.Until(30*time.Second, func() error {
+		said, err := cluster.Operate("status")
+		if err == nil && strings.Contains(said, " go from group ") {
+			err = errors.New(said)
+		}
+		return err
+	}))
+}
+
+func TestSlotsMoveWhileClientsGoOn(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{}), context.Background()
+	client, plain := clusterClient(cluster, 3), cluster.Node(1)
+	defer client.Close()
+	defer plain.Close()
+	for at := range 200 {
+		must(t, plain.Set(ctx, fmt.Sprint("key", at), at, 0).Err())
+		must(t, plain.HSet(ctx, fmt.Sprint("hash", at%5), fmt.Sprint("field", at), strings.Repeat("v", 200)).Err())
+		must(t, plain.RPush(ctx, "list", strings.Repeat("e", 500), at).Err())
+	}
+	must(t, plain.Set(ctx, "long", "x", time.Hour).Err())
+	running := startLoad(ctx, client)
+	// A plain client sees neither redirections nor refusals: each of its writes is done, in their order.
+	counted := make(chan error, 1)
+	stop := make(chan struct{})
+	go func() {
+		for at := 1; ; at++ {
+			select {
+			case <-stop:
+				counted <- nil
+				return
+			default:
+			}
+			pipeline := plain.Pipeline()
+			sum := pipeline.Incr(ctx, "count")
+			read := pipeline.Get(ctx, "count")
+			many := pipeline.MGet(ctx, "key1", "key2", "key3", "key4")
+			if _, err := pipeline.Exec(ctx); err != nil {
+				counted <- err
+				return
+			}
+			if sum.Val() != int64(at) || read.Val() != fmt.Sprint(at) || fmt.Sprint(many.Val()) != "[1 2 3 4]" {
+				counted <- fmt.Errorf("at %d: found %v, %v, %v", at, sum.Val(), read.Val(), many.Val())
+				return
+			}
+		}
+	}()
+	// There and back, halves of groups, one slot, and all of them.
+	for _, one := range [][2]string{{"0-2000", "3"}, {"1000-9000", "1"}, {"5061,12182", "0"}, {"0-16383", "2"}, {"0-4095", "0"},
+		{"4096-8191", "1"}, {"12288-16383", "3"}} {
+		moveAndWait(t, cluster, one[0], one[1])
+	}
+	close(stop)
+	must(t, <-counted)
+	running.check(t, cluster)
+	for at := range cluster.Addresses {
+		node := cluster.Node(at)
+		for key := range 200 {
+			same(t, "GET", node.Get(ctx, fmt.Sprint("key", key)).Val(), key)
+		}
+		for hash := range 5 {
+			same(t, "HLEN", node.HLen(ctx, fmt.Sprint("hash", hash)).Val(), 40)
+		}
+		same(t, "LLEN", node.LLen(ctx, "list").Val(), 400)
+		same(t, "LINDEX", node.LIndex(ctx, "list", -1).Val(), 199)
+		if left := node.PTTL(ctx, "long").Val(); left < 50*time.Minute || left > time.Hour {
+			t.Fatal("a key expires in", left)
+		}
+		node.Close()
+	}
+	keys, err := plain.Keys(ctx, "*").Result()
+	must(t, err)
+	size, err := plain.DBSize(ctx).Result()
+	must(t, err)
+	same(t, "DBSIZE", size, len(keys))
+	must(t, cluster.Equal(ctx))
+	for _, wrong := range [][2]string{{"0-16384", "1"}, {"9-1", "1"}, {"a", "1"}, {"1", "4"}} {
+		if _, err := cluster.Operate("move-slots", "--slots", wrong[0], "--group", wrong[1]); err == nil {
+			t.Fatal("slots are moved that are none:", wrong)
+		}
+	}
+}
+
+func TestAMoveGoesOnAfterItsNodeIsKilled(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{}), context.Background()
+	node := cluster.Node(1)
+	defer node.Close()
+	big := strings.Repeat("x", 1000)
+	for at := range 2000 {
+		must(t, node.Set(ctx, fmt.Sprint("key", at), big, 0).Err())
+	}
+	for round := range 3 {
+		// Node 1 leads group 0 or has led it, and so moves its slots.
+		to := fmt.Sprint(1 + round)
+		_, err := cluster.Operate("move-slots", "--slots", "0-4095", "--group", to)
+		must(t, err)
+		cluster.Kill(round % 2 * 2)
+		must(t, cluster.StartNode(round%2*2))
+		must(t, cluster.Ready(ctx))
+		must(t, trial.Until(60*time.Second, func() error {
+			said, err := cluster.Operate("status")
+			if err == nil && strings.Contains(said, " go from group ") {
+				err = errors.New(said)
+			}
+			return err
+		}))
+	}
+	for at := range 2000 {
+		found, err := node.Get(ctx, fmt.Sprint("key", at)).Result()
+		must(t, err)
+		same(t, "bytes", len(found), len(big))
+	}
+	size, err := node.DBSize(ctx).Result()
+	must(t, err)
+	same(t, "DBSIZE", size, 2000)
+	must(t, cluster.Equal(ctx))
+}
+
+func TestAClusterClientFollowsASlot(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{}), context.Background()
+	client := clusterClient(cluster, 3)
+	defer client.Close()
+	must(t, client.Set(ctx, "foo", 1, 0).Err())
+	for _, group := range []string{"1", "2", "0", "3"} {
+		moveAndWait(t, cluster, "12182", group)
+		must(t, client.Incr(ctx, "foo").Err())
+		// A redirection has had no effect, and this client gives up after some.
+		must(t, trial.Until(20*time.Second, func() error {
+			return client.Watch(ctx, func(tx *redis.Tx) error {
+				_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+					pipe.Incr(ctx, "foo")
+					return nil
+				})
+				return err
+			}, "foo")
+		}))
+	}
+	same(t, "GET", client.Get(ctx, "foo").Val(), 9)
+}
