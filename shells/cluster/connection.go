@@ -156,7 +156,7 @@ func (c *connection) keyed(one route) {
 	if len(c.pending) == 0 {
 		c.placement = c.host.placement.Load()
 	}
-	group := c.placement.groupOf(one.slot)
+	group := c.groupFor(c.placement, one.slot)
 	isHere := c.readOnly && !one.writes && c.host.lane(group) != nil
 	if moved := c.moved(one.slot, group); moved != nil && !isHere {
 		c.pending = append(c.pending, pending{known: moved})

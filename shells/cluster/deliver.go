@@ -22,20 +22,37 @@ func isRefusedWatch(part, reply []byte) bool {
 }
 
 // ownerIn returns the group that a refusal names; the one of the placement if it names none.
-func (h *host) ownerIn(refusal []byte, slot int) int {
+func (c *connection) ownerIn(refusal []byte, slot int) int {
 	words := strings.Fields(string(bytes.TrimLeft(refusal, "-\x01")))
 	if len(words) == 3 && words[0] == "ELSEWHERE" {
-		if group, err := strconv.Atoi(words[2]); err == nil && group >= 0 && group < h.settings.Groups {
+		if group, err := strconv.Atoi(words[2]); err == nil && group >= 0 && group < c.host.settings.Groups {
 			return group
 		}
 	}
-	return h.placement.Load().groupOf(slot)
+	return c.groupFor(c.host.placement.Load(), slot)
+}
+
+// groupFor returns the group of a slot. A placement may be older than a move: a group that this node leads knows
+// better, and without it two nodes would send a client to each other. A plain client is sent nowhere.
+func (c *connection) groupFor(now *placement, slot int) int {
+	group, h := now.groupOf(slot), c.host
+	if c.isPlain || h.leads(group) {
+		return group
+	}
+	for other := range h.settings.Groups {
+		if other != group && h.leads(other) {
+			if opened := h.machines.find(shard(other)); opened != nil && opened.owns(slot) {
+				return other
+			}
+		}
+	}
+	return group
 }
 
 // deliver asks the group of a slot, and the next one if it has gone there. A client of the cluster is sent to the node
 // that leads. `refusal` is what a group has said before.
 func (c *connection) deliver(slot int, part []byte, writes bool, refusal []byte) ([]byte, error) {
-	group := c.host.ownerIn(refusal, slot)
+	group := c.ownerIn(refusal, slot)
 	found := answer{replies: refusal}
 	for begun := time.Now(); time.Since(begun) < patience; {
 		if moved := c.moved(slot, group); moved != nil {
@@ -45,11 +62,11 @@ func (c *connection) deliver(slot int, part []byte, writes bool, refusal []byte)
 		switch {
 		case errors.Is(found.err, errTryAgain):
 			time.Sleep(10 * time.Millisecond)
-			group = c.host.placement.Load().groupOf(slot)
+			group = c.groupFor(c.host.placement.Load(), slot)
 		case found.err != nil:
 			return nil, found.err
 		case isSlotRefusal(found.replies) || isRefusedWatch(part, found.replies):
-			next := c.host.ownerIn(found.replies, slot)
+			next := c.ownerIn(found.replies, slot)
 			if next == group {
 				time.Sleep(5 * time.Millisecond)
 			}

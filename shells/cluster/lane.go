@@ -155,7 +155,8 @@ func (l *lane) propose(parts []*waiting) {
 	state, err := l.host.Propose(l.session, entry, requestTimeout)
 	if err != nil {
 		// It was not proposed.
-		if dragonboat.IsTempError(err) && !errors.Is(err, dragonboat.ErrClosed) && !errors.Is(err, dragonboat.ErrShardClosed) {
+		isClosed := errors.Is(err, dragonboat.ErrClosed) || errors.Is(err, dragonboat.ErrShardClosed)
+		if dragonboat.IsTempError(err) && !isClosed {
 			again(l.writes, parts)
 		} else {
 			refuse(parts, errTryAgain)
@@ -241,15 +242,19 @@ func (l *lane) readHere(part []byte) ([]byte, error) {
 	return divided[0], nil
 }
 
-// entry waits until the entry is applied here.
+// entry waits until the entry is applied here, but not for long after the leader has changed.
 func (l *lane) entry(kind int, payload []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
-	defer cancel()
-	result, err := l.host.SyncPropose(ctx, l.session, entryOf(kind, payload))
+	change := l.change()
+	state, err := l.host.Propose(l.session, entryOf(kind, payload), requestTimeout)
+	if err != nil {
+		// It was not proposed.
+		return nil, errDown
+	}
+	result, known := await(state, change)
 	switch {
-	case err == nil:
-		return result.Data, nil
-	case errors.Is(err, dragonboat.ErrShardNotReady), errors.Is(err, dragonboat.ErrShardNotFound):
+	case known && result.Completed():
+		return result.GetResult().Data, nil
+	case known && result.Dropped():
 		return nil, errDown
 	}
 	return nil, errUnknown
@@ -276,7 +281,7 @@ func (l *lane) tend(ctx context.Context, find func(uint64) *group) {
 			}
 		}
 		var now [8]byte
-		binary.LittleEndian.PutUint64(now[:], uint64(time.Now().UnixMilli()))
+		binary.LittleEndian.PutUint64(now[:], uint64(clock().UnixMilli()))
 		due, err := l.readHere(appendPart(nil, partDue, 2, nil, now[:]))
 		if err == nil && len(due) == 1 && due[0] == 1 {
 			// Without an answer the next tick asks again.

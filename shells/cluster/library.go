@@ -174,6 +174,16 @@ func (g *group) status() (applied, hash, keys uint64, err error) {
 	return uint64(found[0]), uint64(found[1]), uint64(found[2]), err
 }
 
+// owns returns whether the group answers for a slot, by its own record.
+func (g *group) owns(slot int) bool {
+	leave, err := g.enter()
+	if err != nil {
+		return false
+	}
+	defer leave()
+	return C.holm_group_owns(g.handle, C.uint16_t(slot)) == 1
+}
+
 // mark returns the last mark that the group has passed, and its hash, as an entry that compares carries them.
 func (g *group) mark() (mark uint64, payload []byte, err error) {
 	leave, err := g.enter()

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 const usage = `holm-cluster: Holm on several machines, for clients of the Redis Cluster protocol
@@ -110,11 +111,15 @@ func serve(arguments []string) error {
 	folder := flags.String("folder", "", "the folder of the node")
 	var tests trials
 	flags.BoolVar(&tests.privateImage, "test-private-image", false, "for tests: a kill is a loss of power")
-	flags.BoolVar(&tests.indexApart, "test-index-apart", false, "for tests, a bug: the index is not written with its entries")
+	flags.BoolVar(&tests.indexApart, "test-index-apart", false, "for tests, a bug: the index is apart from its entries")
 	flags.BoolVar(&tests.staleReads, "test-stale-reads", false, "for tests, a bug: reads do not ask the leader")
 	flags.BoolVar(&tests.unwatched, "test-unwatched", false, "for tests, a bug: EXEC forgets what was watched")
-	flags.BoolVar(&tests.twoOwners, "test-two-owners", false, "for tests, a bug: slots that move have two owners for a while")
+	flags.BoolVar(&tests.twoOwners, "test-two-owners", false, "for tests, a bug: slots that move have two owners")
+	skew := flags.Int("test-clock-ms", 0, "for tests: the clock of the node is ahead by so many milliseconds")
 	_ = flags.Parse(arguments)
+	if *skew != 0 {
+		clock = func() time.Time { return time.Now().Add(time.Duration(*skew) * time.Millisecond) }
+	}
 	with, err := readSettings(*folder)
 	if err != nil {
 		return err

@@ -65,10 +65,13 @@ func entryOf(kind int, payload []byte) []byte {
 	return append(entry, payload[8:]...)
 }
 
+// clock is the time of this node. Trials give it a wrong one.
+var clock = time.Now
+
 // newEntry returns the header of an entry, with this node's time and a seed.
 func newEntry(kind int, size int) []byte {
 	bytes := make([]byte, 0, entryHeader+size)
 	bytes = append(bytes, level, byte(kind))
-	bytes = binary.LittleEndian.AppendUint64(bytes, uint64(time.Now().UnixMilli()))
+	bytes = binary.LittleEndian.AppendUint64(bytes, uint64(clock().UnixMilli()))
 	return binary.LittleEndian.AppendUint64(bytes, rand.Uint64())
 }

@@ -128,7 +128,8 @@ func (c *connection) own() []int {
 
 // ask asks a group alone.
 func (c *connection) ask(group int, request ...string) ([]byte, error) {
-	found := <-c.host.asker(group).ask(appendPart(nil, partPipeline, c.protocol, nil, appendRequest(nil, request...)), false)
+	part := appendPart(nil, partPipeline, c.protocol, nil, appendRequest(nil, request...))
+	found := <-c.host.asker(group).ask(part, false)
 	return found.replies, found.err
 }
 

@@ -34,7 +34,7 @@ func (c *connection) abort() {
 }
 
 func (c *connection) queue(one route, name string) {
-	group := c.host.placement.Load().groupOf(one.slot)
+	group := c.groupFor(c.host.placement.Load(), one.slot)
 	switch {
 	case one.kind == routeCross,
 		one.kind == routeKeyed && len(c.multi.requests) > 0 && one.slot != c.multi.slot,

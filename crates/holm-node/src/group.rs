@@ -116,6 +116,12 @@ impl Group {
         self.time.load(Ordering::Acquire)
     }
 
+    /// Returns whether the group answers for a slot, by its own record: a front may not have heard of a move yet. A
+    /// group without a record says no.
+    pub fn owns(&self, slot: u16) -> bool {
+        self.slots().is_some_and(|slots| slots.refusal(slot).is_none())
+    }
+
     /// Returns the record of slots.
     pub(crate) fn slots(&self) -> Option<Arc<Slots>> {
         self.slots.read().unwrap_or_else(PoisonError::into_inner).clone()

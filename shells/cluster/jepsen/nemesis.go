@@ -28,11 +28,14 @@ func (n *nemesis) wait(ctx context.Context, least, most time.Duration) {
 	}
 }
 
+// deed is one harm.
+type deed struct {
+	name string
+	do   func(context.Context) error
+}
+
 func (n *nemesis) run(ctx context.Context) error {
-	deeds := []struct {
-		name string
-		do   func(context.Context) error
-	}{
+	deeds := []deed{
 		{"kill one", func(ctx context.Context) error { return n.kill(ctx, n.random.IntN(len(n.cluster.Addresses))) }},
 		{"kill the leader", func(ctx context.Context) error { return n.kill(ctx, n.leader(ctx)) }},
 		{"pause the leader", n.pause},
@@ -53,6 +56,12 @@ func (n *nemesis) run(ctx context.Context) error {
 			n.wait(ctx, time.Millisecond, 300*time.Millisecond)
 			return n.kill(ctx, n.random.IntN(len(n.cluster.Addresses)))
 		}},
+	}
+	if n.cluster.CanCut() {
+		deeds = append(deeds, []deed{
+			{"cut the leader off", func(ctx context.Context) error { return n.cut(ctx, n.leader(ctx)) }},
+			{"cut one off", func(ctx context.Context) error { return n.cut(ctx, n.random.IntN(len(n.cluster.Addresses))) }},
+		}...)
 	}
 	for at := 0; ctx.Err() == nil; at++ {
 		n.wait(ctx, 1500*time.Millisecond, 3500*time.Millisecond)
@@ -142,7 +151,8 @@ func (n *nemesis) moveSlots(ctx context.Context) error {
 	last := min(16383, first+n.random.IntN(6000))
 	for range 3 {
 		node := n.cluster.Node(n.random.IntN(len(n.cluster.Addresses)))
-		err := node.Do(ctx, "HOLM.CLUSTER", "MOVE", fmt.Sprintf("%d-%d", first, last), n.random.IntN(n.cluster.Groups())).Err()
+		slots, group := fmt.Sprintf("%d-%d", first, last), n.random.IntN(n.cluster.Groups())
+		err := node.Do(ctx, "HOLM.CLUSTER", "MOVE", slots, group).Err()
 		node.Close()
 		if err == nil || errors.Is(err, redis.Nil) {
 			n.done["slots wanted"]++
@@ -150,4 +160,13 @@ func (n *nemesis) moveSlots(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// cut cuts a node off from the others, for longer than an election takes. Clients reach it all the while.
+func (n *nemesis) cut(ctx context.Context, at int) error {
+	if err := n.cluster.Cut(at); err != nil {
+		return err
+	}
+	n.wait(ctx, 500*time.Millisecond, 4*time.Second)
+	return n.cluster.Heal(at)
 }

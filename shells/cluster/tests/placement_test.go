@@ -78,7 +78,8 @@ func TestAFourthNodeJoinsAndAFounderDrainsWhileClientsGoOn(t *testing.T) {
 	}
 	must(t, trial.Until(60*time.Second, func() error {
 		said, err := cluster.Operate("status")
-		if err != nil || !strings.Contains(said, "drained, 0 replicas, leads 0") || strings.Count(said, "up, 5 replicas") != 3 {
+		isDrained := strings.Contains(said, "drained, 0 replicas, leads 0")
+		if err != nil || !isDrained || strings.Count(said, "up, 5 replicas") != 3 {
 			return fmt.Errorf("%s: %w", said, err)
 		}
 		return nil

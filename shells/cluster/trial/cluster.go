@@ -21,19 +21,33 @@ type Settings struct {
 	Init []string
 	// Words for `holm-cluster serve`.
 	Serve []string
+	// Each node has a network of its own, from which it can be cut off. It takes privileges.
+	IsApart bool
+	// Nodes have certificates, and clients a password. Nodes with networks of their own have both.
+	IsSecret bool
+	// The clock of each node is wrong by another time, of up to so many milliseconds.
+	Skew int
 }
+
+// The password of a cluster with secrets.
+const password = "trial"
 
 // Cluster is a cluster of processes.
 type Cluster struct {
 	Folder string
 	// Where clients of a cluster connect, and those that know nothing of clusters.
 	Addresses, Plain []string
-	settings         Settings
-	program          string
-	processes        []*exec.Cmd
-	logs             []*os.File
+	// Where nodes connect to each other.
+	Raft      []string
+	settings  Settings
+	program   string
+	processes []*exec.Cmd
+	logs      []*os.File
 	// Words for `holm-cluster init` of every founder.
 	initial []string
+	network *network
+	// Words of each founder alone.
+	secrets [][]string
 }
 
 // Program returns the path of holm-cluster, which the caller of the tests has built.
@@ -63,7 +77,7 @@ func freePorts(count int) ([]string, error) {
 }
 
 // Start makes a cluster in a folder and starts all nodes.
-func Start(folder string, settings Settings) (*Cluster, error) {
+func Start(folder string, settings Settings) (started *Cluster, failed error) {
 	program, err := Program()
 	if err != nil {
 		return nil, err
@@ -74,21 +88,32 @@ func Start(folder string, settings Settings) (*Cluster, error) {
 	if settings.Groups == 0 {
 		settings.Groups = 4
 	}
-	ports, err := freePorts(3 * settings.Nodes)
+	c := &Cluster{Folder: folder, settings: settings, program: program}
+	defer func() {
+		if failed != nil {
+			c.Close()
+		}
+	}()
+	ports, err := c.addresses()
 	if err != nil {
 		return nil, err
+	}
+	if settings.IsApart || settings.IsSecret {
+		if err := c.makeSecrets(ports); err != nil {
+			return nil, err
+		}
 	}
 	var members []string
 	for at := range settings.Nodes {
 		members = append(members, fmt.Sprintf("%d=%s/%s/%s", at+1, ports[3*at], ports[3*at+1], ports[3*at+2]))
 	}
-	c := &Cluster{Folder: folder, settings: settings, program: program}
 	c.processes = make([]*exec.Cmd, settings.Nodes)
 	c.logs = make([]*os.File, settings.Nodes)
 	c.initial = append([]string{"--cluster", filepath.Base(folder), "--members", strings.Join(members, ","), "--groups",
 		fmt.Sprint(settings.Groups), "--election-ms", "400"}, settings.Init...)
 	for at := range settings.Nodes {
 		c.Addresses, c.Plain = append(c.Addresses, ports[3*at]), append(c.Plain, ports[3*at+2])
+		c.Raft = append(c.Raft, ports[3*at+1])
 		if err := c.Initialize(at); err != nil {
 			return nil, err
 		}
@@ -102,6 +127,38 @@ func Start(folder string, settings Settings) (*Cluster, error) {
 	return c, nil
 }
 
+// addresses returns three addresses for each node, and makes networks if they are wanted.
+func (c *Cluster) addresses() ([]string, error) {
+	if !c.settings.IsApart {
+		return freePorts(3 * c.settings.Nodes)
+	}
+	var err error
+	if c.network, err = newNetwork(c.settings.Nodes); err != nil {
+		return nil, err
+	}
+	var ports []string
+	for at := range c.settings.Nodes {
+		ports = append(ports, c.network.ports(at)...)
+	}
+	return ports, nil
+}
+
+func (c *Cluster) makeSecrets(ports []string) error {
+	c.settings.IsSecret = true
+	authority, err := NewAuthority(filepath.Join(c.Folder, "secrets"))
+	if err != nil {
+		return err
+	}
+	for at := range c.settings.Nodes {
+		words, err := authority.Words(fmt.Sprint("node", at+1), ports[3*at+1])
+		if err != nil {
+			return err
+		}
+		c.secrets = append(c.secrets, append(words, "--password", password))
+	}
+	return nil
+}
+
 func (c *Cluster) node(at int) string { return filepath.Join(c.Folder, fmt.Sprint("node", at+1)) }
 
 // Groups returns the number of groups.
@@ -109,7 +166,14 @@ func (c *Cluster) Groups() int { return c.settings.Groups }
 
 // StartNode starts a node that does not run.
 func (c *Cluster) StartNode(at int) error {
-	process := exec.Command(c.program, append([]string{"serve", "--folder", c.node(at)}, c.settings.Serve...)...)
+	words := append([]string{c.program, "serve", "--folder", c.node(at)}, c.settings.Serve...)
+	if c.settings.Skew > 0 {
+		words = append(words, "--test-clock-ms", fmt.Sprint(rand.IntN(2*c.settings.Skew)-c.settings.Skew))
+	}
+	if c.network != nil {
+		words = append([]string{"ip", "netns", "exec", c.network.space(at)}, words...)
+	}
+	process := exec.Command(words[0], words[1:]...)
 	process.Stdout, process.Stderr = c.logs[at], c.logs[at]
 	c.processes[at] = process
 	return process.Start()
@@ -148,6 +212,9 @@ func (c *Cluster) Close() {
 		if c.logs[at] != nil {
 			c.logs[at].Close()
 		}
+	}
+	if c.network != nil {
+		c.network.close()
 	}
 }
 

@@ -25,6 +25,9 @@ func (c *Cluster) Running() []int {
 func (c *Cluster) Operate(verb string, words ...string) (string, error) {
 	at := c.Running()[0]
 	command := exec.Command(c.program, append([]string{verb, "--at", c.Addresses[at]}, words...)...)
+	if c.settings.IsSecret {
+		command.Env = append(os.Environ(), "HOLM_CLUSTER_PASSWORD="+password)
+	}
 	said, err := command.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", verb, err, said)
@@ -72,6 +75,9 @@ func (c *Cluster) Lose(at int, keepsSettings bool) error {
 // Initialize makes the folder of a founder again, as an operator might who does not know better.
 func (c *Cluster) Initialize(at int) error {
 	words := append([]string{"init", "--folder", c.node(at), "--id", fmt.Sprint(at + 1)}, c.initial...)
+	if c.secrets != nil {
+		words = append(words, c.secrets[at]...)
+	}
 	if said, err := exec.Command(c.program, words...).CombinedOutput(); err != nil {
 		return fmt.Errorf("init: %w: %s", err, said)
 	}

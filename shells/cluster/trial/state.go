@@ -11,14 +11,18 @@ import (
 )
 
 // Node returns a plain client of one node, which repeats nothing by itself.
-func (c *Cluster) Node(at int) *redis.Client { return client(c.Plain[at]) }
+func (c *Cluster) Node(at int) *redis.Client { return c.client(c.Plain[at]) }
 
 // Member returns a client of one node that gets redirections, and does not follow them.
-func (c *Cluster) Member(at int) *redis.Client { return client(c.Addresses[at]) }
+func (c *Cluster) Member(at int) *redis.Client { return c.client(c.Addresses[at]) }
 
-func client(address string) *redis.Client {
+func (c *Cluster) client(address string) *redis.Client {
+	secret := ""
+	if c.settings.IsSecret {
+		secret = password
+	}
 	return redis.NewClient(&redis.Options{
-		Addr: address, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: 8 * time.Second,
+		Addr: address, Password: secret, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: 8 * time.Second,
 		DialerRetries: 1, DisableIdentity: true,
 	})
 }

@@ -133,6 +133,9 @@ int holm_node_stats(holm_node *node, holm_node_statistics *statistics, size_t si
  * index have the same hash. */
 int holm_group_status(holm_group *group, uint64_t *applied, uint64_t *hash, uint64_t *keys, holm_bytes *out);
 
+/* 1: the group answers for a slot, by its own record of slots. 0: it does not, or has no record. */
+int holm_group_owns(holm_group *group, uint16_t slot);
+
 /* The last mark that a group has passed since it was opened, and the hash at it, for an entry that compares replicas;
  * zeros if it has passed none. */
 int holm_group_mark(holm_group *group, uint64_t *mark, uint64_t *hash, holm_bytes *out);

@@ -119,6 +119,17 @@ pub unsafe extern "C" fn holm_group_status(
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_group_owns(group: *const Handle, slot: u16) -> c_int {
+    let work = || -> Answer {
+        // SAFETY: by the contract of the header.
+        let is_owner = unsafe { handle(group) }?.owns(slot);
+        Ok((c_int::from(is_owner), Vec::new()))
+    };
+    // SAFETY: there is no place for a result.
+    unsafe { door(std::ptr::null_mut(), work) }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_group_mark(
     group: *const Handle,
     mark: *mut u64,

@@ -270,9 +270,12 @@ fn a_slot_that_is_frozen_or_not_there_yet_is_not_answered_for() {
     let flush = Entry { kind: EntryKind::Flush, time: 1, seed: 1, parts: &[] }.to_bytes();
     let refused = from.group.apply(&[(from.group.applied() + 1, &flush)]).unwrap();
     assert!(refused[0].starts_with(b"TRYAGAIN"));
+    let slot = slot_of(key.as_bytes());
+    assert_eq!([from.group.owns(slot), to.group.owns(slot), Replica::new().group.owns(slot)], [false; 3]);
     moved.finish();
+    assert_eq!([from.group.owns(slot), to.group.owns(slot)], [false, true]);
     assert_eq!(to.read(&format!("GET {key}")), "$1 1");
-    assert_eq!(from.read(&format!("GET {key}")), format!("-ELSEWHERE {} 9", slot_of(key.as_bytes())));
+    assert_eq!(from.read(&format!("GET {key}")), format!("-ELSEWHERE {slot} 9"));
     // Both know it after they were opened again, and after a flush.
     let (from, to) = (from.reopen(), to.reopen());
     from.group.apply(&[(from.group.applied() + 1, &flush)]).unwrap();

@@ -1,0 +1,176 @@
+// Nodes with certificates, replicas that are asked directly, and a disk that is full.
+
+package tests
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"holm-cluster/trial"
+)
+
+func TestNodesWithoutARightCertificateAreRefused(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{IsSecret: true}), context.Background()
+	node := cluster.Node(0)
+	defer node.Close()
+	must(t, node.Set(ctx, "key", 1, 0).Err())
+	secrets := filepath.Join(cluster.Folder, "secrets")
+	other, err := trial.NewAuthority(filepath.Join(cluster.Folder, "other"))
+	must(t, err)
+	_, err = other.Words("foreign", cluster.Raft[0])
+	must(t, err)
+	// greet speaks to a node as another node would, and returns an error if it is refused.
+	greet := func(folder, name string) error {
+		var own []tls.Certificate
+		if name != "" {
+			pair, err := tls.LoadX509KeyPair(filepath.Join(folder, name+".pem"), filepath.Join(folder, name+".key"))
+			must(t, err)
+			own = append(own, pair)
+		}
+		authority, err := os.ReadFile(filepath.Join(secrets, "ca.pem"))
+		must(t, err)
+		trusted := x509.NewCertPool()
+		trusted.AppendCertsFromPEM(authority)
+		connected, err := tls.Dial("tcp", cluster.Raft[0], &tls.Config{RootCAs: trusted, Certificates: own})
+		if err != nil {
+			return err
+		}
+		defer connected.Close()
+		// The node reads its client's certificate after the client's greeting has ended: only a read shows a refusal.
+		must(t, connected.SetDeadline(time.Now().Add(300*time.Millisecond)))
+		_, err = connected.Read(make([]byte, 1))
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil
+		}
+		return err
+	}
+	must(t, greet(secrets, "node2"))
+	if greet(secrets, "") == nil {
+		t.Fatal("a node without a certificate is let in")
+	}
+	if greet(filepath.Join(cluster.Folder, "other"), "foreign") == nil {
+		t.Fatal("a certificate of another authority is let in")
+	}
+	same(t, "GET", node.Get(ctx, "key").Val(), 1)
+}
+
+func TestAReplicaAnswersReadsThatMayBeOld(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{}), context.Background()
+	client := clusterClient(cluster, 3)
+	defer client.Close()
+	must(t, client.Set(ctx, "foo", "old", 0).Err())
+	slots, err := client.ClusterSlots(ctx).Result()
+	must(t, err)
+	replica := 0
+	for _, one := range slots {
+		if one.Start <= 12182 && 12182 <= one.End && one.Nodes[0].Addr == cluster.Addresses[0] {
+			replica = 1
+		}
+	}
+	node := cluster.Member(replica)
+	defer node.Close()
+	conn := node.Conn()
+	defer conn.Close()
+	moved := func(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "MOVED 12182 ") }
+	same(t, "MOVED before READONLY", moved(conn.Get(ctx, "foo").Err()), true)
+	must(t, conn.Do(ctx, "READONLY").Err())
+	must(t, trial.Until(10*time.Second, func() error {
+		found, err := conn.Get(ctx, "foo").Result()
+		if err == nil && found != "old" {
+			err = fmt.Errorf("found %q", found)
+		}
+		return err
+	}))
+	same(t, "MOVED for a write", moved(conn.Set(ctx, "foo", "x", 0).Err()), true)
+	// Without a leader it answers nothing: what it has may be as old as can be.
+	for at := range cluster.Addresses {
+		if at != replica {
+			cluster.Kill(at)
+		}
+	}
+	must(t, trial.Until(20*time.Second, func() error {
+		err := conn.Get(ctx, "foo").Err()
+		if err == nil || !strings.HasPrefix(err.Error(), "CLUSTERDOWN") {
+			return fmt.Errorf("found %w", err)
+		}
+		return nil
+	}))
+	for at := range cluster.Addresses {
+		if at != replica {
+			must(t, cluster.StartNode(at))
+		}
+	}
+	must(t, cluster.Ready(ctx))
+	must(t, trial.Until(20*time.Second, func() error { return conn.Get(ctx, "foo").Err() }))
+	must(t, conn.Do(ctx, "READWRITE").Err())
+	must(t, trial.Until(20*time.Second, func() error {
+		if err := conn.Get(ctx, "foo").Err(); err != nil && !moved(err) {
+			return err
+		}
+		return nil
+	}))
+}
+
+// A file system of its own, in memory, takes privileges.
+func TestAFullDiskRefusesWritesAndNothingElse(t *testing.T) {
+	if _, err := trial.Program(); err != nil {
+		t.Skip(err)
+	}
+	folder, err := os.MkdirTemp("", "holm-full")
+	must(t, err)
+	defer os.RemoveAll(folder)
+	if said, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2g", "none", folder).CombinedOutput(); err != nil {
+		t.Skipf("no file system of its own: %v: %s", err, said)
+	}
+	defer func() { _ = exec.Command("umount", "-l", folder).Run() }()
+	cluster, err := trial.Start(filepath.Join(folder, "c"), trial.Settings{Groups: 1})
+	must(t, err)
+	defer cluster.Close()
+	ctx := context.Background()
+	must(t, cluster.Ready(ctx))
+	node := cluster.Node(0)
+	defer node.Close()
+	must(t, node.Set(ctx, "key", "value", 0).Err())
+	// All but 3 % of the disk is taken by something else.
+	fill := filepath.Join(folder, "fill")
+	left := func() (all, free int64) {
+		said, err := exec.Command("df", "-B1", "--output=size,avail", folder).Output()
+		must(t, err)
+		_, err = fmt.Sscanf(strings.SplitN(string(said), "\n", 2)[1], "%d %d", &all, &free)
+		must(t, err)
+		return all, free
+	}
+	all, free := left()
+	must(t, exec.Command("fallocate", "-l", fmt.Sprint(free-all*3/100), fill).Run())
+	must(t, trial.Until(20*time.Second, func() error {
+		err := node.Set(ctx, "key", "other", 0).Err()
+		if err == nil || !strings.HasPrefix(err.Error(), "OOM") {
+			return fmt.Errorf("found %w", err)
+		}
+		return nil
+	}))
+	for at := range cluster.Addresses {
+		other := cluster.Node(at)
+		// Each node looks at its disk once a second.
+		must(t, trial.Until(20*time.Second, func() error {
+			if err := other.Set(ctx, "key", "last", 0).Err(); err == nil || !strings.HasPrefix(err.Error(), "OOM") {
+				return fmt.Errorf("found %w", err)
+			}
+			return nil
+		}))
+		must(t, other.Get(ctx, "key").Err())
+		other.Close()
+	}
+	must(t, os.Remove(fill))
+	must(t, trial.Until(20*time.Second, func() error { return node.Set(ctx, "key", "again", 0).Err() }))
+	must(t, cluster.Equal(ctx))
+}
