@@ -51,6 +51,7 @@ type lane struct {
 	stop    context.CancelFunc
 	// The group knows which slots it has.
 	isAssigned atomic.Bool
+	counts     counts
 	host       *dragonboat.NodeHost
 	session    *client.Session
 	writes     *queue
@@ -151,6 +152,8 @@ func (l *lane) propose(parts []*waiting) {
 	for _, part := range parts {
 		entry = append(entry, part.part...)
 	}
+	l.counts.entries.Add(1)
+	l.counts.writes.Add(int64(len(parts)))
 	change := l.change()
 	state, err := l.host.Propose(l.session, entry, requestTimeout)
 	if err != nil {
@@ -192,6 +195,8 @@ func await(state *dragonboat.RequestState, change <-chan struct{}) (dragonboat.R
 
 // read answers parts once this node has applied what the leader had committed when they were asked.
 func (l *lane) read(parts []*waiting) {
+	l.counts.rounds.Add(1)
+	l.counts.reads.Add(int64(len(parts)))
 	var packed []byte
 	for _, part := range parts {
 		packed = append(packed, part.part...)

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -26,6 +27,8 @@ type database struct{ handle *C.holm_node }
 type group struct {
 	handle *C.holm_group
 	gate   sync.RWMutex
+	// Entries that were applied, in so many calls, and how long they took.
+	applied, applies, applyNanoseconds atomic.Int64
 }
 
 var errClosed = errors.New("holm: the group is closed")

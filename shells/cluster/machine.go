@@ -9,6 +9,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"time"
 
 	sm "github.com/lni/dragonboat/v4/statemachine"
 )
@@ -42,7 +43,11 @@ func (m *machine) Update(entries []sm.Entry) ([]sm.Entry, error) {
 		packed = binary.LittleEndian.AppendUint32(packed, uint32(len(entry.Cmd)))
 		packed = append(packed, entry.Cmd...)
 	}
+	begun := time.Now()
 	replies, err := m.group.apply(packed)
+	m.group.applyNanoseconds.Add(int64(time.Since(begun)))
+	m.group.applies.Add(1)
+	m.group.applied.Add(int64(len(entries)))
 	if err != nil {
 		return nil, err
 	}
@@ -177,13 +182,15 @@ func (m *machines) open(shard uint64) (*group, uint64, error) {
 	return opened, applied, err
 }
 
-// remove removes a group with all that it has.
+// remove removes a group with all that it has, beside the others: it takes time in proportion to the keys. Nobody opens
+// the same group meanwhile.
 func (m *machines) remove(shard uint64) error {
 	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if has := m.groups[shard]; has != nil {
+	has := m.groups[shard]
+	delete(m.groups, shard)
+	m.mutex.Unlock()
+	if has != nil {
 		has.close()
-		delete(m.groups, shard)
 	}
 	return m.database.removeGroup(shard)
 }

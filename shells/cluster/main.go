@@ -24,8 +24,8 @@ const usage = `holm-cluster: Holm on several machines, for clients of the Redis 
       makes the folder of a node. MEMBERS are the same for all nodes: ID=ADDRESS/RAFT-ADDRESS or
       ID=ADDRESS/RAFT-ADDRESS/PLAIN-ADDRESS, separated by commas. Clients of a cluster connect to the first address,
       those that know nothing of clusters to the last one.
-  holm-cluster serve --folder F
-      runs the node of a folder.
+  holm-cluster serve --folder F [--page ADDRESS]
+      runs the node of a folder; with a page of its groups, and /metrics.
   holm-cluster join --at ADDRESS --folder F --address A --raft R [--plain P]
       makes the folder of a node that comes to a cluster, of which ADDRESS is a node. Once it serves, it gets replicas.
   holm-cluster status --at ADDRESS
@@ -115,6 +115,7 @@ func serve(arguments []string) error {
 	flags.BoolVar(&tests.staleReads, "test-stale-reads", false, "for tests, a bug: reads do not ask the leader")
 	flags.BoolVar(&tests.unwatched, "test-unwatched", false, "for tests, a bug: EXEC forgets what was watched")
 	flags.BoolVar(&tests.twoOwners, "test-two-owners", false, "for tests, a bug: slots that move have two owners")
+	page := flags.String("page", "", "the address of a page and of /metrics; empty: nowhere")
 	skew := flags.Int("test-clock-ms", 0, "for tests: the clock of the node is ahead by so many milliseconds")
 	_ = flags.Parse(arguments)
 	if *skew != 0 {
@@ -138,6 +139,12 @@ func serve(arguments []string) error {
 	started, err := startHost(*folder, with, tests)
 	if err != nil {
 		return err
+	}
+	if *page != "" {
+		if err := started.servePage(*page); err != nil {
+			started.close()
+			return err
+		}
 	}
 	fmt.Printf("node %d serves %d groups on %s\n", with.ID, with.Groups, with.self().Address)
 	stop := make(chan os.Signal, 1)

@@ -1,0 +1,67 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"holm-cluster/trial"
+)
+
+func TestThePageAndTheMetricsShowTheGroups(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	address := free.Addr().String()
+	must(t, free.Close())
+	// One node: all nodes of a trial get the same words.
+	settings := trial.Settings{Nodes: 1, IsSecret: true, Serve: []string{"--page", address}}
+	cluster, ctx := start(t, settings), context.Background()
+	node := cluster.Node(0)
+	defer node.Close()
+	for at := range 100 {
+		must(t, node.Set(ctx, fmt.Sprint("key", at), at, 0).Err())
+	}
+	ask := func(path, password string) (int, string) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
+		must(t, err)
+		request.SetBasicAuth("default", password)
+		answer, err := http.DefaultClient.Do(request)
+		must(t, err)
+		defer answer.Body.Close()
+		said, err := io.ReadAll(answer.Body)
+		must(t, err)
+		return answer.StatusCode, string(said)
+	}
+	if code, said := ask("/metrics", "wrong"); code != http.StatusUnauthorized || strings.Contains(said, "holm_") {
+		t.Fatal("metrics without the password:", code, said)
+	}
+	must(t, trial.Until(10*time.Second, func() error {
+		_, said := ask("/metrics", "trial")
+		keys := 0
+		for _, found := range regexp.MustCompile(`holm_group_keys\{group="\d"\} (\d+)`).FindAllStringSubmatch(said, -1) {
+			var count int
+			if _, err := fmt.Sscan(found[1], &count); err != nil {
+				return err
+			}
+			keys += count
+		}
+		writes := regexp.MustCompile(`holm_group_writes_total\{group="0"\} [1-9]`).MatchString(said)
+		if keys != 100 || !writes || !strings.Contains(said, `holm_group_leads{group="meta"} 1`) {
+			return fmt.Errorf("%d keys in %s", keys, said)
+		}
+		return nil
+	}))
+	code, said := ask("/", "trial")
+	same(t, "the page", code, http.StatusOK)
+	for _, part := range []string{"<td>0<td>1<td>1<td>", "0-4095", "<td>meta<td>1"} {
+		if !strings.Contains(said, part) {
+			t.Fatalf("%q is not on the page: %s", part, said)
+		}
+	}
+}
