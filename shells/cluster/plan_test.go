@@ -199,3 +199,24 @@ func TestALeaderThatLeavesYieldsAndALoneMemberStays(t *testing.T) {
 		t.Fatal("the last member is removed:", kind)
 	}
 }
+
+func TestAReplicaThatWasToLeaveStaysIfItsSuccessorIsLost(t *testing.T) {
+	m := newModel(4, 1)
+	m.Groups = m.Groups[:1]
+	m.Groups[0].Replicas = []replica{{ID: 1, Node: 1, State: replicaVotes}, {ID: 2, Node: 2, State: replicaVotes},
+		{ID: 3, Node: 3, State: replicaLeaves}, {ID: 9, Node: 4, State: replicaReady}}
+	m.node(4).State = nodeGone
+	m.plan()
+	g := &m.Groups[0]
+	if g.replica(3).State != replicaVotes || g.replica(9).State != replicaLeaves {
+		t.Fatalf("found %+v", *g)
+	}
+	if m.node(4) == nil {
+		t.Fatal("a node is forgotten that has a replica")
+	}
+	// What the log has removed is forgotten, whatever the placement says of it.
+	has := &dragonboat.Membership{Nodes: map[uint64]string{1: "", 2: ""}, Removed: map[uint64]struct{}{3: {}}}
+	if kind, one := nextStep(g, has, 1); kind != stepForget || one.ID != 3 {
+		t.Fatal("found", kind, one)
+	}
+}
