@@ -22,10 +22,10 @@ pub(crate) fn cluster(root: &Path, settings: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Runs the suite of histories; arguments go to its program.
-pub(crate) fn jepsen(root: &Path, arguments: &[String]) -> Result<()> {
+/// Runs a program of Go against clusters, such as the suite of histories; arguments go to it.
+pub(crate) fn run(root: &Path, name: &str, arguments: &[String]) -> Result<()> {
     let program = build(root)?;
-    let mut words = vec!["run", "./jepsen"];
+    let mut words = vec!["run", name];
     words.extend(arguments.iter().map(String::as_str));
     go(root, &words, Some(&program))
 }

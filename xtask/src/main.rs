@@ -1,6 +1,6 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
 //! miri, fuzz, stores, kill, power-cut, bench, designs, figures, artifact, report, redis-suite, redis-bench,
-//! redis-large, cluster, jepsen, install-c, wheel, new-leaf.
+//! redis-large, cluster, jepsen, failover, install-c, wheel, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -88,6 +88,9 @@ enum Verb {
     /// Runs histories of clients against a cluster whose nodes are killed, paused and robbed of power, and checks that
     /// each is linearizable; arguments go to the program itself: `--seconds`, `--mutant`, `--seed`.
     Jepsen(Rest),
+    /// Kills the leader of a cluster again and again, and says how long a client waits for its next write; arguments go
+    /// to the program itself: `--runs`, `--election-ms`.
+    Failover(Rest),
     /// Installs the C library, its header and its pkg-config file under a prefix.
     InstallC(Rest),
     /// Builds a wheel of the Python package in `target/wheels`, with maturin, which gets the arguments.
@@ -177,7 +180,8 @@ fn main() -> Result<()> {
         Verb::RedisSuite(settings) => redis_suite::run(&settings),
         Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &from_here(&rest.arguments)?),
         Verb::Cluster(settings) => cluster::cluster(root(), &settings),
-        Verb::Jepsen(rest) => cluster::jepsen(root(), &rest.arguments),
+        Verb::Jepsen(rest) => cluster::run(root(), "./jepsen", &rest.arguments),
+        Verb::Failover(rest) => cluster::run(root(), "./failover", &rest.arguments),
         Verb::Wheel(rest) => python::wheel(root(), &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::create(root(), &name),
     }
