@@ -318,6 +318,22 @@ fn entries_of_an_attempt_that_was_given_up_do_nothing() {
 }
 
 #[test]
+fn a_key_that_changes_again_after_it_was_carried_stays_noted() {
+    let (from, to) = pair();
+    let key = &names(1)[0];
+    let mut moved = Move { from: &from, to: &to, ranges: &[(0, 8_191)], attempt: 1, sequence: 0 };
+    moved.begin();
+    from.run(&format!("SET {key} 1"));
+    let carried = export(&from, &[&[1], &1u64.to_le_bytes()[..]].concat());
+    moved.store(&carried.chunk);
+    from.run(&format!("SET {key} 2"));
+    step(&from, (FORGET, 1, 0), &[], &carried.changed).unwrap();
+    assert_eq!(carried.count, 1);
+    moved.finish();
+    assert_eq!(to.read(&format!("GET {key}")), "$1 2");
+}
+
+#[test]
 fn a_step_out_of_turn_does_nothing() {
     let (from, to) = pair();
     let ranges = [(0, 10)];
