@@ -34,7 +34,8 @@ fn target(root: &Path) -> PathBuf {
     root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
-fn build(root: &Path) -> Result<PathBuf> {
+/// Builds `holm-cluster`, and returns its path.
+pub(crate) fn build(root: &Path) -> Result<PathBuf> {
     let answers = Command::new("go").arg("version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
     if !answers {
         bail!(

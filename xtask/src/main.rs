@@ -1,6 +1,6 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
 //! miri, fuzz, stores, kill, power-cut, bench, designs, figures, artifact, report, redis-suite, redis-bench,
-//! redis-large, cluster, jepsen, failover, install-c, wheel, new-leaf.
+//! redis-large, cluster, jepsen, failover, cluster-bench, install-c, wheel, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -9,6 +9,7 @@
 
 mod artifact;
 mod cluster;
+mod cluster_bench;
 mod mutants;
 mod new_leaf;
 mod proofs;
@@ -91,6 +92,8 @@ enum Verb {
     /// Kills the leader of a cluster again and again, and says how long a client waits for its next write; arguments go
     /// to the program itself: `--runs`, `--election-ms`.
     Failover(Rest),
+    /// Measures `holm-cluster`, of three nodes on this machine, beside `holm-server` and three members of etcd.
+    ClusterBench(cluster_bench::ClusterBench),
     /// Installs the C library, its header and its pkg-config file under a prefix.
     InstallC(Rest),
     /// Builds a wheel of the Python package in `target/wheels`, with maturin, which gets the arguments.
@@ -182,6 +185,7 @@ fn main() -> Result<()> {
         Verb::Cluster(settings) => cluster::cluster(root(), &settings),
         Verb::Jepsen(rest) => cluster::run(root(), "./jepsen", &rest.arguments),
         Verb::Failover(rest) => cluster::run(root(), "./failover", &rest.arguments),
+        Verb::ClusterBench(settings) => cluster_bench::run(root(), &settings),
         Verb::Wheel(rest) => python::wheel(root(), &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::create(root(), &name),
     }

@@ -74,6 +74,7 @@ func measure(runs, election int) error {
 			return err
 		}
 		waits = append(waits, time.Since(begun))
+		fmt.Printf("run %d: %v\n", run+1, waits[run].Round(time.Millisecond))
 		for at := range acknowledged {
 			found, err := node.Get(ctx, fmt.Sprint("key", at)).Int()
 			if err != nil || found != at {

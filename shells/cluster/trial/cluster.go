@@ -59,9 +59,9 @@ func Program() (string, error) {
 	return program, nil
 }
 
-// freePorts returns ports that nobody listens on at the moment. The kernel takes those of clients from 32,768 on: a
+// FreePorts returns ports that nobody listens on at the moment. The kernel takes those of clients from 32,768 on: a
 // client that calls a node which does not run must not get the node's own port.
-func freePorts(count int) ([]string, error) {
+func FreePorts(count int) ([]string, error) {
 	var ports []string
 	for range 100 * count {
 		listener, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(22_000)))
@@ -130,7 +130,7 @@ func Start(folder string, settings Settings) (started *Cluster, failed error) {
 // addresses returns three addresses for each node, and makes networks if they are wanted.
 func (c *Cluster) addresses() ([]string, error) {
 	if !c.settings.IsApart {
-		return freePorts(3 * c.settings.Nodes)
+		return FreePorts(3 * c.settings.Nodes)
 	}
 	var err error
 	if c.network, err = newNetwork(c.settings.Nodes); err != nil {

@@ -37,7 +37,7 @@ func (c *Cluster) Operate(verb string, words ...string) (string, error) {
 
 // Join makes a node, starts it and returns its place. Its id is one more, if no replica ever came or went.
 func (c *Cluster) Join() (int, uint64, error) {
-	ports, err := freePorts(3)
+	ports, err := FreePorts(3)
 	if err != nil {
 		return 0, 0, err
 	}
