@@ -1,7 +1,7 @@
 //! The list of families, one line each, and lookups by name.
 
 use crate::families::{epochs, isle, map, sentinels, subnodes, synthesis};
-use crate::report::order;
+use crate::order::order;
 use crate::study::{Absent, Family, Figure, Needs, Study};
 use anyhow::{Result, bail};
 use std::fmt::Write;

@@ -11,6 +11,7 @@ mod claim;
 mod families;
 mod judge;
 mod measured_tree;
+mod order;
 mod outcome;
 mod plot;
 mod reads;

@@ -47,14 +47,6 @@ fn judge_again(outcome: &mut Outcome) {
     outcome.note = figure.note.into();
 }
 
-/// Numbers in a name compare as numbers: 7 before 13.
-pub(crate) fn order(id: &str) -> (String, u64, String) {
-    let digits = |c: char| c.is_ascii_digit();
-    let start = id.find(digits).unwrap_or(id.len());
-    let end = id[start..].find(|c| !digits(c)).map_or(id.len(), |length| start + length);
-    (id[..start].into(), id[start..end].parse().unwrap_or(0), id[end..].into())
-}
-
 /// Returns the families with results, in the order of the list, and then families that are not in the list.
 fn families(outcomes: &[Outcome]) -> Vec<&str> {
     let mut names: Vec<&str> = catalog::families().map(|family| family.name).collect();
@@ -315,12 +307,5 @@ mod tests {
         let (papers, own) = (page.find("Claims of the papers"), page.find("Hypotheses of our own"));
         assert!(papers.zip(own).is_some_and(|(papers, own)| papers < own));
         assert!(page.contains("<th>refuted</th>") && page.contains("Sentinels are up to 60.1 percent faster"));
-    }
-
-    #[test]
-    fn figures_stand_in_the_order_of_their_numbers() {
-        let mut ids = ["MB-F13", "MB-F7b", "MB-X1", "MB-F7a", "MB-F9"];
-        ids.sort_by_key(|id| order(id));
-        assert_eq!(ids, ["MB-F7a", "MB-F7b", "MB-F9", "MB-F13", "MB-X1"]);
     }
 }

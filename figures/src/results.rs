@@ -1,8 +1,8 @@
 //! The results in a folder: one file with all outcomes, and beside it a file for each figure that has run since then.
 
 use crate::catalog::Chosen;
+use crate::order::order;
 use crate::outcome::Outcome;
-use crate::report::order;
 use crate::run_facts::RunFacts;
 use crate::setting::Setting;
 use anyhow::{Context, Result};
