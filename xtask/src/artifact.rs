@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::{figures, root, run_program};
+use crate::{figures, root};
 
 /// How much to run.
 #[derive(clap::Args)]
@@ -112,10 +112,8 @@ fn commit() -> Result<String> {
 
 /// Writes the table of crashes, whole or not at all.
 fn write_crashes(path: &Path) -> Result<()> {
-    // Built first, so that the compiler's progress is seen.
-    run_program("proof", "holm-proof", (Some("crash"), &[]), &["--help".into()])?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let words = ["run", "--quiet", "--profile", "proof", "--package", "holm-proof", "--bin", "crash", "--"];
+    let words = ["run", "--profile", "proof", "--package", "holm-proof", "--bin", "crash", "--"];
     let mut command = Command::new(cargo);
     command.current_dir(root()).args(words).args(["--table", "--json"]).stderr(Stdio::inherit());
     let output = command.output().context("cargo did not start")?;
