@@ -180,13 +180,7 @@ func (m *mover) end() error {
 	if _, err := m.step(m.from, slotsGive, m.move.Ranges, nil); err != nil {
 		return err
 	}
-	err := m.host.change(func(p *placement) (bool, error) {
-		for _, one := range m.move.Ranges {
-			p.own(one, m.move.To)
-		}
-		return true, nil
-	})
-	if err != nil {
+	if err := m.note(); err != nil {
 		return err
 	}
 	if err := m.clean(m.from, m.attempt, m.move.Ranges); err != nil {
@@ -199,18 +193,22 @@ func (m *mover) end() error {
 	})
 }
 
-// endWithTwoOwners is a bug for tests that are to catch it: the slots have two owners for a while.
-func (m *mover) endWithTwoOwners() error {
-	if _, err := m.step(m.to, slotsOwn, m.move.Ranges, nil); err != nil {
-		return err
-	}
-	err := m.host.change(func(p *placement) (bool, error) {
+// note writes into the placement that the other group has the slots.
+func (m *mover) note() error {
+	return m.host.change(func(p *placement) (bool, error) {
 		for _, one := range m.move.Ranges {
 			p.own(one, m.move.To)
 		}
 		return true, nil
 	})
-	if err != nil {
+}
+
+// endWithTwoOwners is a bug for tests that are to catch it: the slots have two owners for a while.
+func (m *mover) endWithTwoOwners() error {
+	if _, err := m.step(m.to, slotsOwn, m.move.Ranges, nil); err != nil {
+		return err
+	}
+	if err := m.note(); err != nil {
 		return err
 	}
 	time.Sleep(time.Second)

@@ -10,15 +10,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"log"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9/logging"
+	"holm-cluster/trial"
 )
 
 // load is what clients do.
@@ -40,8 +38,7 @@ func main() {
 	server := flag.String("server", "", "the path of holm-server; HOLM_CLUSTER is that of holm-cluster")
 	everywhere := flag.Bool("etcd-everywhere", false, "clients ask all members of etcd, and not its leader alone")
 	flag.Parse()
-	logging.Disable()
-	log.SetOutput(io.Discard)
+	trial.Quiet()
 	with.length = time.Duration(*seconds * float64(time.Second))
 	with.warmUp = with.length / 6
 	if err := run(with, *rounds, *pipelines, *folder, *server, *groups, *everywhere); err != nil {

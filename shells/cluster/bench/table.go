@@ -94,29 +94,28 @@ func (r *results) print() {
 }
 
 func (r *results) printWaits(names []string) {
-	fmt.Printf("\nMilliseconds until a reply, p50 and p99:\n\n")
-	row(append([]string{""}, names...))
-	rule(1 + len(names))
-	for at, cell := range r.cells {
-		words := []string{cell.String()}
-		for _, one := range r.engines {
-			middle := r.over(one, at, func(m measured) float64 { return m.middle })
-			tail := r.over(one, at, func(m measured) float64 { return m.tail })
-			words = append(words, fmt.Sprintf("%.2f, %.2f", middle.median, tail.median))
-		}
-		row(words)
-	}
+	r.printEach("Milliseconds until a reply, p50 and p99", names, func(one engine, at int) string {
+		middle := r.over(one, at, func(m measured) float64 { return m.middle })
+		tail := r.over(one, at, func(m measured) float64 { return m.tail })
+		return fmt.Sprintf("%.2f, %.2f", middle.median, tail.median)
+	})
 }
 
 func (r *results) printClient(names []string) {
-	fmt.Printf("\nMicroseconds of processors that the client takes for a request:\n\n")
+	r.printEach("Microseconds of processors that the client takes for a request", names, func(one engine, at int) string {
+		return fmt.Sprintf("%.1f", r.over(one, at, func(m measured) float64 { return m.client }).median)
+	})
+}
+
+// printEach prints a table with a row for each cell and a column for each engine.
+func (r *results) printEach(title string, names []string, text func(one engine, cell int) string) {
+	fmt.Printf("\n%s:\n\n", title)
 	row(append([]string{""}, names...))
 	rule(1 + len(names))
 	for at, cell := range r.cells {
 		words := []string{cell.String()}
 		for _, one := range r.engines {
-			client := r.over(one, at, func(m measured) float64 { return m.client })
-			words = append(words, fmt.Sprintf("%.1f", client.median))
+			words = append(words, text(one, at))
 		}
 		row(words)
 	}

@@ -7,13 +7,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"log"
 	"os"
 	"slices"
 	"time"
-
-	"github.com/redis/go-redis/v9/logging"
 
 	"holm-cluster/trial"
 )
@@ -22,8 +18,7 @@ func main() {
 	runs := flag.Int("runs", 20, "how often the leader is killed")
 	election := flag.Int("election-ms", 1000, "the nodes' --election-ms")
 	flag.Parse()
-	logging.Disable()
-	log.SetOutput(io.Discard)
+	trial.Quiet()
 	if err := measure(*runs, *election); err != nil {
 		fmt.Fprintln(os.Stderr, "failover:", err)
 		os.Exit(1)

@@ -10,15 +10,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"log"
 	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/anishathalye/porcupine"
-	"github.com/redis/go-redis/v9/logging"
 
 	"holm-cluster/trial"
 )
@@ -30,8 +27,7 @@ func main() {
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "what the nemesis and the clients draw from")
 	keep := flag.String("keep", "", "a file for the history that was refused, as a page to look at")
 	flag.Parse()
-	logging.Disable()
-	log.SetOutput(io.Discard)
+	trial.Quiet()
 	words := []string{"--test-private-image"}
 	switch *mutant {
 	case "":
