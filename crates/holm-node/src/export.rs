@@ -17,7 +17,7 @@ use crate::group::Group;
 use crate::read::answered;
 use crate::slot::slot_of;
 use crate::slot_entry::journal_row;
-use crate::slots::read_ranges;
+use crate::slots::{SlotRange, contains, read_ranges};
 use crate::space::Space;
 use holm_commands::{Area, CarryPosition, Chunk, Context, Outcome, Range};
 use std::borrow::Cow;
@@ -31,7 +31,7 @@ const MOST_CHANGED: usize = 1_000;
 
 /// What is asked for.
 enum Asked<'a> {
-    Slots(Vec<(u16, u16)>, CarryPosition),
+    Slots(Vec<SlotRange>, CarryPosition),
     Changed(u64),
     Members(&'a [u8], &'a [u8]),
 }
@@ -80,10 +80,7 @@ fn gather(context: &Context<'_>, asked: &Asked<'_>) -> Outcome<Answer> {
     let mut answer = Answer::default();
     match asked {
         Asked::Slots(ranges, from) => {
-            let wants = |key: &[u8]| {
-                let slot = slot_of(key);
-                ranges.iter().any(|(first, last)| (*first..=*last).contains(&slot))
-            };
+            let wants = |key: &[u8]| contains(ranges, slot_of(key));
             answer.next = context.carry_out(from, &wants, CHUNK, &mut answer.chunk)?;
         }
         Asked::Members(key, row) => {

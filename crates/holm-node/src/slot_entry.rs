@@ -9,7 +9,7 @@ use crate::apply::{Attempt, Stop};
 use crate::entry::Input;
 use crate::fault::{Fault, Result};
 use crate::slot::slot_of;
-use crate::slots::{JOURNAL, Phase, SLOTS_ROW, SlotRange, Slots, read_ranges};
+use crate::slots::{JOURNAL, Phase, SLOTS_ROW, SlotRange, Slots, contains, read_ranges};
 use holm_commands::{Area, Context, Outcome, Range, Refusal, Store};
 use std::ops::{Bound, ControlFlow};
 
@@ -158,10 +158,7 @@ impl Attempt<'_> {
         if entry.ranges.is_empty() {
             return Ok(vec![0]);
         }
-        let wants = |key: &[u8]| {
-            let slot = slot_of(key);
-            entry.ranges.iter().any(|(first, last)| (*first..=*last).contains(&slot))
-        };
+        let wants = |key: &[u8]| contains(&entry.ranges, slot_of(key));
         let next = self.known(context.carry_away(entry.rest, &wants, CLEANED))?.map_err(impossible)?;
         Ok(next.map_or_else(|| vec![0], |key| [&[1], &key[..]].concat()))
     }

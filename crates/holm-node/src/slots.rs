@@ -55,7 +55,8 @@ pub(crate) struct Slots {
     pub(crate) gone: Vec<(SlotRange, u64)>,
 }
 
-fn contains(ranges: &[SlotRange], slot: u16) -> bool {
+/// Returns whether a slot is in one of these ranges.
+pub(crate) fn contains(ranges: &[SlotRange], slot: u16) -> bool {
     ranges.iter().any(|(first, last)| (*first..=*last).contains(&slot))
 }
 
