@@ -255,3 +255,44 @@ pub(crate) fn leave_undone(engine: &crate::engine::Engine, writes: &[Write<'_>])
     intent.set(operation.guard());
     intent.keep();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Database;
+
+    /// Whatever ends a commit among its stores, the database acknowledges nothing after it, and does not end the epoch.
+    #[test]
+    fn a_commit_that_is_cut_short_poisons_the_database() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path().join("sea.holm")).unwrap();
+        let reefs = db.keyspace("default").unwrap();
+        let cut = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let operation = Operation::begin(&db.engine.store).unwrap();
+            let mut observer = IntentObserver { store: &db.engine.store, intent: None, stage: Stage::Before };
+            observer.before_stores(operation.guard());
+            panic!("among the stores");
+        }));
+        assert!(cut.is_err());
+        for refused in [reefs.insert("north", "coral"), db.sync(), db.close()] {
+            assert!(matches!(&refused, Err(Error::Poisoned { reason }) if reason.contains("cut short")), "{refused:?}");
+        }
+    }
+
+    /// What ends a commit before or after its stores leaves the database as it is.
+    #[test]
+    fn a_commit_that_ends_beside_its_stores_poisons_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path().join("sea.holm")).unwrap();
+        for is_after in [false, true] {
+            let operation = Operation::begin(&db.engine.store).unwrap();
+            let mut observer = IntentObserver { store: &db.engine.store, intent: None, stage: Stage::Before };
+            if is_after {
+                observer.before_stores(operation.guard());
+                observer.after_stores(operation.guard());
+            }
+        }
+        db.sync().unwrap();
+        db.close().unwrap();
+    }
+}

@@ -257,6 +257,8 @@ impl Database {
     /// [`Invalid`](crate::Error::Invalid) for `default`, which always exists: [`Keyspace::clear`] removes its pairs.
     /// [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace). The keyspace may be gone while its
     /// space could not be freed. The next call with any name frees it, and so does the next open.
+    /// [`Corrupt`](crate::Error::Corrupt) if a leaf is damaged: the keyspace is gone, and the space from that leaf
+    /// on is free in what [`Database::repair`] makes.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         if name == DEFAULT {
             return Err(Error::Invalid { what: format!("the keyspace {name:?} always exists, and can be cleared") });

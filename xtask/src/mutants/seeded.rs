@@ -346,6 +346,12 @@ const SEEDED: &[Seeded] = &[
         before: "store.wall_clock.advance_to(swept_by);",
         after: "",
     },
+    Seeded {
+        name: "a drop that a damaged leaf ends is begun again",
+        file: "crates/holm/src/catalog/dropped.rs",
+        before: "*gone = true;",
+        after: "freed.as_ref().map_err(Clone::clone)?; *gone = true;",
+    },
 ];
 
 /// The seeded bugs of a file.

@@ -31,22 +31,29 @@ impl DroppedTrees {
     }
 
     /// Frees the dropped trees that no backup reads. A tree that cannot be freed for lack of space stays on the list.
-    /// When this returns, the removal of all names is durable.
+    /// One with a damaged leaf does not: the leaves before that one are free, and must not be freed again. When this
+    /// returns, the removal of all names is durable.
+    ///
+    /// # Errors
+    /// The first one; the other trees have been freed all the same.
     pub(super) fn free(&self, store: &WritableStore) -> Result<()> {
         let all = lock(&self.0).clone();
-        for dropped in all {
-            let mut gone = lock(&dropped.gone);
-            if !*gone {
-                store.clock().wait_durable(dropped.label)?;
-                if dropped.tree.is_kept() {
-                    // The last of its backups frees it.
-                    continue;
-                }
-                Operation::begin(store)?.drop_tree(&dropped.tree.root)?;
-                *gone = true;
-                lock(&self.0).retain(|other| !Arc::ptr_eq(other, &dropped));
-            }
+        all.iter().map(|dropped| self.free_tree(store, dropped)).fold(Ok(()), Result::and)
+    }
+
+    fn free_tree(&self, store: &WritableStore, dropped: &Arc<DroppedTree>) -> Result<()> {
+        let mut gone = lock(&dropped.gone);
+        if *gone {
+            return Ok(());
         }
-        Ok(())
+        store.clock().wait_durable(dropped.label)?;
+        if dropped.tree.is_kept() {
+            // The last of its backups frees it.
+            return Ok(());
+        }
+        let freed = Operation::begin(store)?.drop_tree(&dropped.tree.root);
+        *gone = true;
+        lock(&self.0).retain(|other| !Arc::ptr_eq(other, dropped));
+        freed
     }
 }

@@ -64,6 +64,27 @@ fn completed_and_forgotten(expires: bool) {
     }
 }
 
+/// A repair does the writes of a commit that the death of the process has interrupted.
+#[test]
+fn a_repair_completes_a_commit_that_a_death_has_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dead, saved) = (folder.path().join("dead"), folder.path().join("saved"));
+    let db = open(&dead);
+    let reefs = db.keyspace("reefs").unwrap();
+    reefs.insert("north", "coral").unwrap();
+    db.sync().unwrap();
+    let write = |key, value| Write { tree: reefs.tree(), key, value, seen: None };
+    let sand = reefs.tree().format.stored(b"sand", Deadline::NEVER);
+    leave_undone(&db.engine, &[write(b"north", None), write(b"south", Some(sand))]);
+    drop(reefs);
+    die(db);
+    let report = Database::repair(&dead, &saved).unwrap();
+    assert_eq!((report.completed_commits, report.records), (1, 1), "{report:?}");
+    let reefs = open(&saved).keyspace("reefs").unwrap();
+    assert_eq!(reefs.get("south").unwrap().as_deref(), Some(&b"sand"[..]));
+    assert!(!reefs.contains_key("north").unwrap());
+}
+
 /// Recovery takes space only behind the files' ends. Afterwards the space within them is used again.
 #[test]
 fn space_that_recovery_withheld_is_used_again() {

@@ -259,3 +259,29 @@ fn check_finds_the_damage() {
     let report = db.check();
     assert!(report.is_err() || report.is_ok_and(|report| !report.faults.is_empty()));
 }
+
+/// A keyspace with a damaged leaf can be dropped: its name is gone, the caller gets the damage, and the drops of other
+/// keyspaces go on.
+#[test]
+fn a_damaged_keyspace_is_dropped_alone() {
+    let folder = folder();
+    let path = folder.path().join("sea.holm");
+    let db = Database::open(&path).expect("a new one");
+    for name in ["reefs", "others"] {
+        let space = db.keyspace(name).expect("a keyspace");
+        let count = if name == "reefs" { 5_000 } else { 10 };
+        (0..count).for_each(|number| space.insert(key(number), "coral").expect("an insertion"));
+    }
+    db.close().expect("closing");
+    let block = a_leaf(&path);
+    let mut leaves = std::fs::read(path.join("leaves")).expect("there");
+    leaves[512 * block + 24..512 * block + 52].iter_mut().for_each(|byte| *byte ^= 0x55);
+    std::fs::write(path.join("leaves"), leaves).expect("writing");
+    let db = Database::open(&path).expect("opening reads no leaf");
+    assert!(is_corrupt(db.drop_keyspace("reefs")));
+    assert!(db.existing_keyspace("reefs").expect("the names are sound").is_none());
+    assert!(!db.drop_keyspace("reefs").expect("it is gone"));
+    assert!(db.drop_keyspace("others").expect("another keyspace is sound"));
+    default(&db).insert("eel", "long").expect("so is this one");
+    assert!(is_corrupt(db.close()));
+}
