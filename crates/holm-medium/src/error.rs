@@ -122,13 +122,13 @@ pub enum MediumError {
         /// The largest size allowed.
         limit: u64,
     },
-    /// The epoch log cannot take a record before a checkpoint releases a half. The log itself is unharmed.
+    /// The epoch log cannot take a record before a checkpoint releases a segment. The log itself is unharmed.
     LogFull {
-        /// The half that has no room.
+        /// The segment that has no room.
         path: PathBuf,
         /// Bytes that the record needs.
         needed: u64,
-        /// Bytes that are left under the stated maximum; 0 if the other half may not be overwritten yet.
+        /// Bytes that are left under the stated maximum; 0 if the other segment may not be overwritten yet.
         left: u64,
     },
     /// No epoch is left to label a write with. Everything acknowledged is durable and can be read.

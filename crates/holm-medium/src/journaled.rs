@@ -10,7 +10,8 @@
 //! `data_files.rs` is the medium itself, and how it grows. `open.rs` and `recover.rs` decide what a crash has left,
 //! with `map.rs`, `reserve.rs`, `logged.rs` and `checksum.rs`; `opened.rs`, `recovery.rs` and `opened_state.rs` are
 //! what they hand on. `state.rs` is what the threads share and `background.rs` runs them: `group_commit.rs` writes the
-//! log, `preallocate.rs` grows the files, `due.rs` takes checkpoints (`checkpoint.rs`) by the sizes of `log_size.rs`.
+//! log, to which `log_segment.rs` adds segments, `preallocate.rs` grows the files, `due.rs` takes checkpoints
+//! (`checkpoint.rs`) by the sizes of `log_size.rs`.
 //! `close.rs` ends it all. It leaves the leaf index in the file of `index_file.rs` for the next open, as checkpoints do
 //! for an opening after a crash.
 
@@ -26,6 +27,7 @@ mod data_files;
 mod due;
 mod group_commit;
 mod index_file;
+mod log_segment;
 mod log_size;
 mod logged;
 mod map;

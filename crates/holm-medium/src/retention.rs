@@ -32,7 +32,7 @@ pub enum FloorKind {
     /// Records and leaf blocks.
     Space,
     /// Records of the epoch log. Only the checkpoint at close releases retained records, so writers wait once both
-    /// halves are full: a reader of the log must drop its floor in time.
+    /// segments are full: a reader of the log must drop its floor in time.
     Log,
 }
 

@@ -18,7 +18,7 @@
 //!  96  created by, zero-padded            32
 //! 128  boot generation 8, epoch 8
 //! 144  boot id                            16           zeros: unknown
-//! 160  log start: half 8, pass 8, sequence 8
+//! 160  log start: segment 4, number of segments 4 (0: 2), pass 8, sequence 8
 //! 184  identity of `leaves`, of `records`: device, inode, birth, file system, trusted, 8 each
 //! 264  bytes of `leaves`, of `records`, 8 each: as long as the files are at least
 //! 280  CRC32C of `leaves` as far as its length says  4   of a clean database; else zero

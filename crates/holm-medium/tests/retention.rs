@@ -1,4 +1,4 @@
-//! A floor under the log retains its records: no checkpoint releases a half that a follower still reads.
+//! A floor under the log retains its records: no checkpoint releases a segment that a follower still reads.
 
 use holm_medium::superblock::Geometry;
 use holm_medium::vfs::RealFs;
@@ -19,7 +19,7 @@ impl Drop for Scratch {
     }
 }
 
-const HALF: u64 = 1 << 20;
+const SEGMENT: u64 = 1 << 20;
 
 /// Options of a small database in a folder of its own.
 fn small(private: bool) -> JournaledOptions {
@@ -28,7 +28,7 @@ fn small(private: bool) -> JournaledOptions {
         private,
         reserve: [1 << 20, 64 << 20].map(Reserve::Exactly),
         heap: [1 << 20, 1 << 20],
-        log: LogOptions { initial: 64 << 10, maximum: HALF, direct: false },
+        log: LogOptions { initial: 64 << 10, total: 2 * SEGMENT, segments: 2, direct: false },
         agrees: |_, _, _| true,
     }
 }
@@ -41,8 +41,8 @@ fn geometry() -> Geometry {
     Geometry { leaf_block: 512, design: "none".into(), keys: 0 }
 }
 
-/// The bug: closing left the half that a floor retained, as a checkpoint does, and marked the database as clean
-/// without what the other half held.
+/// The bug: closing left the segment that a floor retained, as a checkpoint does, and marked the database as clean
+/// without what the other segment held.
 #[test]
 fn closing_waits_for_no_floor_and_loses_no_half() {
     let dir = folder("close");
@@ -54,8 +54,8 @@ fn closing_waits_for_no_floor_and_loses_no_half() {
         Background::start(storage.clone(), opened_state, FIRST_EPOCH, Pace::WHEN_ASKED, true, None).expect("threads");
     let _floor = storage.space.retention().retain(FloorKind::Log, storage.clock.active());
     let mut places = Vec::new();
-    // Into the other half.
-    while background.counters().log_bytes.load(Relaxed) < HALF * 3 / 2 {
+    // Into the other segment.
+    while background.counters().log_bytes.load(Relaxed) < SEGMENT * 3 / 2 {
         let guard = storage.clock.pin().expect("an open clock");
         let value = 7 + places.len() as u64;
         places.push((writer.write_record(&guard, &[value; 4096], Persistence::PerEpoch).expect("room"), value));
@@ -92,13 +92,13 @@ fn a_floor_keeps_the_log_from_being_released() {
         storage.clock.wait_durable(label).expect("a disk");
     };
     let floor = storage.space.retention().retain(FloorKind::Log, storage.clock.active());
-    // Into the other half, and nearly to its end.
-    while logged() < HALF * 3 / 2 {
+    // Into the other segment, and nearly to its end.
+    while logged() < SEGMENT * 3 / 2 {
         write();
     }
     assert_eq!(checkpoints(), 0);
     drop(floor);
-    // Further writes need the first half again.
+    // Further writes need the first segment again.
     while checkpoints() == 0 {
         write();
     }

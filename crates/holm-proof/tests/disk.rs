@@ -16,6 +16,8 @@ mod power;
 mod reach;
 #[path = "disk/salvaged.rs"]
 mod salvaged;
+#[path = "disk/segments.rs"]
+mod segments;
 #[path = "disk/session.rs"]
 mod session;
 #[path = "disk/simulated.rs"]

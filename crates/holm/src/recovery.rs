@@ -106,7 +106,7 @@ pub enum LogTail {
     /// had been acknowledged as durable. Damage to the last entry looks the same.
     #[non_exhaustive]
     Torn {
-        /// `log.0` or `log.1`.
+        /// The segment of the log: `log.0` or another one.
         file: String,
         /// Where the entry begins, in bytes.
         offset: u64,
@@ -117,7 +117,7 @@ pub enum LogTail {
     /// earlier epoch is durable, and the log lacks that earlier epoch.
     #[non_exhaustive]
     Damaged {
-        /// `log.0` or `log.1`.
+        /// The segment of the log: `log.0` or another one.
         file: String,
         /// Where the first of these entries began, in bytes.
         offset: u64,

@@ -59,7 +59,7 @@ impl Background {
         let space = &storage.space;
         medium.reached(Area::Leaves, space.block_end());
         medium.reached(Area::Records, space.record_frontier());
-        storage.clock.limit((journal.log.maximum() / 2).min(MOST_DIRTY));
+        storage.clock.limit((journal.log.total() / 4).min(MOST_DIRTY));
         let shared = Arc::new(Shared::new(storage, journal, pace, per_epoch, observer));
         let (others, process) = (Vec::new(), std::process::id());
         let mut background = Background { shared, group_commit: None, others, closed: false, process };

@@ -26,25 +26,25 @@ use crate::vfs::write_all_at;
 pub(super) fn checkpoint(shared: &Shared) -> Result<()> {
     let epoch = {
         let mut journal = shared.journal();
-        let (held, is_other_needed) = (journal.log.used_bytes(), journal.log.is_other_needed());
-        if held == 0 && !is_other_needed {
+        let (held, awaits_release) = (journal.log.used_bytes(), journal.log.awaits_release());
+        if held == 0 && !awaits_release {
             return Ok(());
         }
-        let until = if is_other_needed { journal.until } else { journal.epoch };
+        let until = if awaits_release { journal.until } else { journal.epoch };
         if !shared.storage().space.retention().may_release_log(until) {
             return Ok(());
         }
-        leave_half(&mut journal)?
+        leave_segments(&mut journal)?
     };
-    release_half(shared, epoch)
+    release_segments(shared, epoch)
 }
 
-/// Brings what the half that was left holds, up to `epoch`, into the data files and releases the half; postpones that
-/// for want of space. The other half may get records meanwhile.
-pub(super) fn release_half(shared: &Shared, epoch: Epoch) -> Result<()> {
+/// Brings what the segments that were left hold, up to `epoch`, into the data files and releases them; postpones that
+/// for want of space. Other segments may get records meanwhile.
+pub(super) fn release_segments(shared: &Shared, epoch: Epoch) -> Result<()> {
     let medium = &shared.storage().medium;
     match apply_log(shared, medium) {
-        // Nothing is synced yet and the old half is intact: it is applied again from its start when there is space.
+        // Nothing is synced yet and the old segments are intact: they are applied again when there is space.
         Err(error) if error.is_no_space() => {
             shared.postpone(error);
             return Ok(());
@@ -55,11 +55,12 @@ pub(super) fn release_half(shared: &Shared, epoch: Epoch) -> Result<()> {
     let lengths = medium.lengths()?;
     medium.sync_data()?;
     let mut journal = commit(shared, CheckpointMark { epoch, state: State::Dirty, lengths, leaves_sum: 0 })?;
-    // The half may be far larger than what it held: a burst is over, although writers are still active.
+    // Segments may be far larger than what the log held: a burst is over, although writers are still active.
     let keep = (2 * journal.given_up).max(log_size::kept(shared, &journal));
-    if journal.log.spare_capacity() > 4 * keep {
+    if journal.log.largest_free() > 4 * keep {
         journal.log.trim(keep)?;
     }
+    journal.log.trim_unused()?;
     finish(shared, journal);
     Ok(())
 }
@@ -76,27 +77,28 @@ pub(super) struct CheckpointMark {
     pub(super) leaves_sum: u32,
 }
 
-/// Switches to the other half, unless an earlier switch has left a half that no checkpoint has released yet. Returns
-/// the last epoch of the half that is left.
-pub(super) fn leave_half(journal: &mut Journal) -> Result<Epoch> {
-    if !journal.log.is_other_needed() {
+/// Switches to a free segment, unless an earlier switch has left segments that no checkpoint has released yet. Returns
+/// the last epoch of those that are left.
+pub(super) fn leave_segments(journal: &mut Journal) -> Result<Epoch> {
+    if !journal.log.awaits_release() {
         journal.switch()?;
     }
     Ok(journal.until)
 }
 
-/// Applies the records of the half that is left to the files of a private image. The kernel has the bytes of a shared
-/// one.
+/// Applies the records of the segments that are left to the files of a private image. The kernel has the bytes of a
+/// shared one.
 pub(super) fn apply_log(shared: &Shared, medium: &Journaled) -> Result<()> {
     if medium.kind != ImageKind::Private {
         return Ok(());
     }
-    let (uuid, start, end) = {
+    let (superblock, end) = {
         let journal = shared.journal();
-        (journal.superblock.uuid, journal.superblock.log_start, journal.log.start())
+        (journal.superblock.clone(), journal.log.start())
     };
+    let files = superblock.log_files(&medium.dir);
     // Only what lies before the switch: the group-commit thread keeps writing after it.
-    replay_until(&*medium.vfs, &medium.dir, &uuid, start, end, |_, loc, bytes| {
+    replay_until(&*medium.vfs, files, superblock.log_start, end, |_, loc, bytes| {
         let (area, offset) = parts(loc);
         write_all_at(&*medium.files[area as usize], bytes, offset)
             .map_err(|error| MediumError::io("applying the log to", &area_path(&medium.dir, area), error))
@@ -104,7 +106,7 @@ pub(super) fn apply_log(shared: &Shared, medium: &Journaled) -> Result<()> {
     Ok(())
 }
 
-/// Writes the superblock, and releases the half that was left.
+/// Writes the superblock, and releases the segments that were left.
 ///
 /// # Errors
 /// The failure of another thread: the database is marked, and what the log has must stay there.
@@ -123,8 +125,9 @@ pub(super) fn commit(shared: &Shared, mark: CheckpointMark) -> Result<MutexGuard
     // has.
     next.write(&*journal.superblock_file, &path)?;
     journal.superblock = next;
-    // Only now may the old half be overwritten.
+    // Only now may the old segments be overwritten.
     journal.log.release();
+    journal.lacks_room_for_segments = false;
     Ok(journal)
 }
 

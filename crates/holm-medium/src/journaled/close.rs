@@ -2,15 +2,16 @@
 //!
 //! The steps are those of a checkpoint. Closing differs in four ways. It waits for no floor and for no space. It notes
 //! the length in use and the checksum of the leaves, which an open without an index compares. It writes the leaf index.
-//! It leaves no record in either half.
+//! It leaves no record in any segment.
 
-use super::checkpoint::{CheckpointMark, apply_log, commit, finish, leave_half, release_half};
+use super::checkpoint::{CheckpointMark, apply_log, commit, finish, leave_segments, release_segments};
 use super::checksum::sum_leaves;
 use super::data_files::SMALL_EXTENT;
 use super::index_file;
 use super::state::Shared;
 use crate::error::{MediumError, Result};
 use crate::leaf_index::LeafIndex;
+use crate::log::FIRST_SEGMENTS;
 use crate::superblock::{State, Superblock};
 
 /// Makes the leaf index of a database that no thread writes; `None` if it has none.
@@ -22,16 +23,17 @@ pub type MakeIndex<'a> = &'a dyn Fn() -> Result<Option<LeafIndex>>;
 /// Empties the log and marks the database as clean. The threads that write have stopped. Returns the damage that making
 /// the index has found, if any: everything is in the data files nevertheless.
 pub(super) fn close(shared: &Shared, make_index: MakeIndex<'_>) -> Result<Option<MediumError>> {
-    if shared.journal().log.is_other_needed() {
-        // The last record may have switched to the other half. One checkpoint empties one half. Recovery would believe
-        // a clean mark over the other half, and lose what that half holds. No floor keeps it from being released.
-        let epoch = leave_half(&mut shared.journal())?;
-        release_half(shared, epoch)?;
+    if shared.journal().log.awaits_release() {
+        // The last record may have switched to a free segment. One checkpoint releases what lies before the switch.
+        // Recovery would believe a clean mark over what lies behind it, and lose that. No floor keeps it from being
+        // released.
+        let epoch = leave_segments(&mut shared.journal())?;
+        release_segments(shared, epoch)?;
         if let Some(error) = shared.postponed() {
             return Err(error);
         }
     }
-    let epoch = leave_half(&mut shared.journal())?;
+    let epoch = leave_segments(&mut shared.journal())?;
     let medium = &shared.storage().medium;
     apply_log(shared, medium)?;
     let lengths = in_use(shared, medium.lengths()?);
@@ -55,6 +57,7 @@ pub(super) fn close(shared: &Shared, make_index: MakeIndex<'_>) -> Result<Option
     // mapping.
     let initial = journal.log.initial();
     journal.log.trim(initial)?;
+    journal.log.trim_from(FIRST_SEGMENTS, 0)?;
     finish(shared, journal);
     Ok(damaged)
 }

@@ -2,7 +2,8 @@
 //!
 //! During writes a checkpoint is due whenever the log holds a certain share of the data. Log and data thus grow
 //! together, and recovery reads at most a share of the data. Once nothing has been written for a second the log is
-//! emptied, and both halves are cut to a small share of the data. Growing them again costs writing zeros. While
+//! emptied, the first segments are cut to a small share of the data, and the others to a page. Growing them again
+//! costs writing zeros. While
 //! writers are active, nothing is therefore cut except what the last checkpoint found far too large.
 
 use super::checkpoint::checkpoint;
@@ -11,6 +12,7 @@ use super::log_size::{due_at, kept};
 use super::state::Shared;
 use crate::error::Result;
 use crate::loc::Area;
+use crate::log::FIRST_SEGMENTS;
 use crate::medium::Medium as _;
 use crate::sync::Instant;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -80,8 +82,10 @@ impl CheckpointPolicy {
             self.index_if_due(shared, trim_target.is_some())?;
         }
         if let Some(keep) = trim_target {
-            // This does not cut a half that has received a record meanwhile; then writers are active again.
-            shared.journal().log.trim(keep)?;
+            // This does not cut a segment that has received a record meanwhile; then writers are active again.
+            let mut journal = shared.journal();
+            journal.log.trim(keep)?;
+            journal.log.trim_from(FIRST_SEGMENTS, 0)?;
         }
         Ok(())
     }
@@ -109,18 +113,18 @@ impl CheckpointPolicy {
     fn is_due(&self, shared: &Shared, records: u64) -> bool {
         let journal = shared.journal();
         let is_long_ago = self.checkpoint.0.elapsed() >= CHECKPOINT_EVERY && records != self.checkpoint.1;
-        is_long_ago || journal.log.is_other_needed() || journal.log.used_bytes() > due_at(shared, &journal)
+        is_long_ago || journal.log.awaits_release() || journal.log.used_bytes() > due_at(shared, &journal)
     }
 
-    /// The size, in bytes, to which the halves are cut: given once no thread has written for a while and they are far
-    /// larger.
+    /// The size, in bytes, to which the first segments are cut: given once no thread has written for a while and one is
+    /// far larger.
     fn trim_target(&mut self, shared: &Shared, records: u64) -> Option<u64> {
         if records != self.record.1 {
             self.record = (Instant::now(), records);
         }
         let journal = shared.journal();
         let keep = kept(shared, &journal);
-        let is_too_large = journal.log.capacity().max(journal.log.spare_capacity()) > 2 * keep;
+        let is_too_large = journal.log.capacity().max(journal.log.largest_free()) > 2 * keep;
         (self.record.0.elapsed() >= QUIET && is_too_large).then_some(keep)
     }
 }

@@ -5,6 +5,7 @@
 //! per epoch keeps versions, so these stores do no harm. For other designs the writers are stopped while lines are
 //! copied.
 
+use super::log_segment::add_segment;
 use super::log_size;
 use super::state::{Journal, Shared};
 use crate::epoch::Epoch;
@@ -105,7 +106,7 @@ fn make_durable(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch, n
     let clock = &shared.storage().clock;
     if let Some(error) = clock.poisoned() {
         // The end of the epoch has waited for the operation that failed, so an interrupted batch belongs to this
-        // epoch. If the epoch were logged, recovery from a power cut would find the batch half done.
+        // epoch. If the epoch were logged, recovery from a power cut would find the batch segment done.
         return Err(error.clone());
     }
     if !epoch_record.is_empty() {
@@ -159,9 +160,12 @@ fn end(shared: &Shared, epoch_record: &EpochRecord, error: &MediumError) {
     if doubtful { shared.fail(error) } else { shared.give_up(error) }
 }
 
-/// Appends to the active half; when that is full, to the other one, once the checkpoint has released it.
+/// Appends to the log; when that is full, once a checkpoint has released segments.
 fn append(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<()> {
     let mut journal = shared.journal();
+    let segment = log_size::segment(shared, &journal);
+    journal.log.aim_at(segment);
+    add_segment(shared, &mut journal, epoch_record.padded_len())?;
     let mut tried = Tried::default();
     loop {
         match journal.log.append(epoch_record) {
@@ -173,7 +177,7 @@ fn append(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<()> {
                 shared.storage().clock.accept();
                 journal.epoch = epoch_record.epoch();
                 epoch_record.places().for_each(|(loc, bytes)| journal.touched.mark(loc, bytes));
-                if journal.log.used_bytes() > log_size::due_at(shared, &journal) && !journal.log.is_other_needed() {
+                if journal.log.used_bytes() > log_size::due_at(shared, &journal) && !journal.log.awaits_release() {
                     shared.request_checkpoint();
                 }
                 return Ok(());
@@ -199,16 +203,16 @@ fn make_room<'a>(
     tried: &mut Tried,
 ) -> Result<MutexGuard<'a, Journal>> {
     let postponed = shared.postponed();
-    let is_free = !journal.log.is_other_needed();
-    // Switch to the other half if the record fits. If it does not, switch so that a checkpoint releases this half,
-    // which may be larger.
+    let is_free = !journal.log.awaits_release();
+    // Switch to a free segment if the record fits. If it does not, switch so that a checkpoint releases this one, which
+    // may be larger.
     let helps = error.is_log_full() || journal.log.used_bytes() > 0 || bytes <= journal.log.spare_capacity();
     if is_free && tried.switches < 2 && helps {
         tried.switches += 1;
         journal.switch()?;
         shared.request_checkpoint();
     } else if is_free && !tried.trimmed {
-        // What the halves have beyond a page is on the full disk.
+        // What free segments have beyond a page is on the full disk.
         tried.trimmed = true;
         journal.log.trim(0)?;
     } else if !is_free && postponed.is_none() {

@@ -11,15 +11,24 @@ const LITTLE: u64 = 16 << 20;
 /// large page fault once more, and recovery from a killed process reads what the log holds.
 const SHARE: u64 = 2;
 
-/// The share of the data that a half keeps as its size while no thread writes, as a divisor.
+/// The share of what the log may hold that a segment has, as a divisor. The log has about one segment more than it
+/// holds.
+const SEGMENT_SHARE: u64 = 8;
+
+/// The share of the data that each of the first segments keeps as its size while no thread writes, as a divisor.
 const KEPT_SHARE: u64 = 256;
 
-/// Bytes of records in a half beyond which a checkpoint is due.
+/// Bytes of records since the last checkpoint beyond which the next one is due.
 pub(super) fn due_at(shared: &Shared, journal: &Journal) -> u64 {
-    (shared.data_bytes() / SHARE).max(LITTLE).min(journal.log.maximum() / 4 * 3)
+    (shared.data_bytes() / SHARE).max(LITTLE).min(journal.log.total() / 8 * 3)
 }
 
-/// The size of a half, in bytes, while no thread writes.
+/// The size, in bytes, at which the log moves on to the next segment.
+pub(super) fn segment(shared: &Shared, journal: &Journal) -> u64 {
+    due_at(shared, journal) / SEGMENT_SHARE
+}
+
+/// The size of each of the first segments, in bytes, while no thread writes. The others then have a page.
 pub(super) fn kept(shared: &Shared, journal: &Journal) -> u64 {
-    (shared.data_bytes() / KEPT_SHARE).clamp(journal.log.initial(), journal.log.maximum())
+    (shared.data_bytes() / KEPT_SHARE).clamp(journal.log.initial(), journal.log.total() / 2)
 }

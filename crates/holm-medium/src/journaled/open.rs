@@ -19,7 +19,7 @@ use super::recovery::{Found, Recovery};
 use crate::epoch::FIRST_EPOCH;
 use crate::error::{MediumError, Result};
 use crate::loc::Area;
-use crate::log::{Log, check_halves};
+use crate::log::{Log, check_segments};
 use crate::space::BLOCK;
 use crate::superblock::{
     Geometry, ImageKind, State, Superblock, open_superblock, refuse_orphans, reserve, superblock_path,
@@ -108,6 +108,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         records: identity(dir, &files, Area::Records)?,
         epoch: FIRST_EPOCH,
         log_start: log.start(),
+        log_segments: log.segments(),
         image: kind,
         lengths: [0; 2],
         leaves_sum: 0,
@@ -146,7 +147,8 @@ pub fn open_read_only(
     refuse_shortened(dir, &superblock, &files)?;
     // Nothing in the log is needed, but the next open for writing needs its files. And what can still be read of
     // damaged leaves is worth having.
-    let faults = [check_halves(&*vfs, dir).err(), refuse_changed(dir, &superblock, &files).err()];
+    let faults =
+        [check_segments(&*vfs, superblock.log_files(dir)).err(), refuse_changed(dir, &superblock, &files).err()];
     let faults = faults.into_iter().flatten().map(|error| error.to_string());
     let damaged = damaged.into_iter().chain(faults).collect();
     let image = Arc::new(map(dir, &files, ImageKind::Shared, options, Some(superblock.lengths[0]))?);

@@ -83,7 +83,7 @@ impl OpenedState {
         (superblock.epoch, superblock.log_start) = (epoch, start);
         [superblock.leaves, superblock.records] = medium.identities()?;
         // Before anything is written: without its log, a closed database stays closed.
-        let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, self.log)?;
+        let log = Log::open(&*medium.vfs, superblock.log_files(&medium.dir), start, self.log)?;
         superblock.write(&*self.file, &superblock_path(&medium.dir))?;
         self.begun = Some(log);
         Ok(())

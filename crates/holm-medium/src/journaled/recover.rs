@@ -17,7 +17,7 @@ use super::recovery::{Found, Recovery, Tail};
 use super::touched::Touched;
 use crate::error::{MediumError, Result};
 use crate::loc::{Area, LINE, parts};
-use crate::log::{Replayed, half_path, replay};
+use crate::log::{Replayed, replay, segment_path};
 use crate::superblock::{ImageKind, State, Superblock, superblock_path};
 use crate::vfs::{FORMAT_PAGE, VfsFile};
 
@@ -142,13 +142,13 @@ fn replay_after(
     superblock: &Superblock,
     mut visit: impl FnMut(u64, &[u8]) -> Result<()>,
 ) -> Result<Replayed> {
-    let Superblock { uuid, log_start, epoch: last, .. } = superblock;
-    replay(&*medium.vfs, &medium.dir, uuid, *log_start, |epoch, loc, bytes| {
+    let Superblock { log_start, epoch: last, .. } = superblock;
+    replay(&*medium.vfs, superblock.log_files(&medium.dir), *log_start, |epoch, loc, bytes| {
         if epoch > *last {
             return visit(loc, bytes);
         }
         Err(MediumError::Corrupt {
-            path: half_path(&medium.dir, log_start.half),
+            path: segment_path(&medium.dir, log_start.segment),
             offset: 0,
             what: "the epoch of a log record",
             found: epoch.to_string(),
@@ -174,7 +174,7 @@ fn restore(medium: &Journaled, superblock: &Superblock) -> Result<Replayed> {
             return Ok(());
         }
         Err(MediumError::Corrupt {
-            path: half_path(&medium.dir, superblock.log_start.half),
+            path: segment_path(&medium.dir, superblock.log_start.segment),
             offset: 0,
             what: "a run's location",
             found: format!("{loc:#x}"),

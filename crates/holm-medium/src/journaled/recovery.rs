@@ -47,7 +47,7 @@ pub enum Tail {
     /// An incomplete record. A crash leaves this when the record was being written; nothing of its epoch had been
     /// acknowledged as durable. Damage to the last record looks the same.
     Torn {
-        /// `log.0` or `log.1`.
+        /// The segment: `log.0` or another one.
         file: String,
         /// Offset of the record's beginning, in bytes.
         offset: u64,
@@ -57,7 +57,7 @@ pub enum Tail {
     /// Records were durable once and are damaged or missing now. Leaves hold changes of epochs that began only once an
     /// earlier epoch was durable, and the log does not have that earlier epoch.
     Damaged {
-        /// `log.0` or `log.1`.
+        /// The segment: `log.0` or another one.
         file: String,
         /// Offset at which the first of these records began, in bytes.
         offset: u64,
@@ -69,7 +69,7 @@ pub enum Tail {
 impl Tail {
     pub(super) fn of(replayed: &Replayed) -> Tail {
         match replayed.torn_epoch {
-            Some(epoch) => Tail::Torn { file: half_name(replayed.next), offset: replayed.next.offset, epoch },
+            Some(epoch) => Tail::Torn { file: segment_name(replayed.next), offset: replayed.next.offset, epoch },
             None => Tail::Empty,
         }
     }
@@ -83,12 +83,12 @@ impl Tail {
             Tail::Torn { offset, epoch, .. } => (*offset, (*epoch).min(first)),
             _ => (at.offset, first),
         };
-        if last < epoch + 2 { self.clone() } else { Tail::Damaged { file: half_name(at), offset, epoch } }
+        if last < epoch + 2 { self.clone() } else { Tail::Damaged { file: segment_name(at), offset, epoch } }
     }
 }
 
-fn half_name(at: Position) -> String {
-    format!("log.{}", at.half)
+fn segment_name(at: Position) -> String {
+    format!("log.{}", at.segment)
 }
 
 impl Recovery {

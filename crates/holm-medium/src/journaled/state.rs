@@ -30,24 +30,36 @@ pub(super) struct Journal {
     pub(super) superblock_file: Box<dyn VfsFile>,
     /// The epoch of the last record.
     pub(super) epoch: Epoch,
-    /// The epoch of the last record of the half that the next checkpoint releases.
+    /// The epoch of the last record that the next checkpoint releases.
     pub(super) until: Epoch,
-    /// Bytes of records in that half.
+    /// Bytes of these records.
     pub(super) given_up: u64,
     /// Bytes of the pages that these records touch.
     pub(super) to_write: u64,
-    /// Pages that the records of the half being written touch.
+    /// Pages that later records touch.
     pub(super) touched: Touched,
+    /// A segment could not be made for lack of space since the last checkpoint.
+    pub(super) lacks_room_for_segments: bool,
 }
 
 impl Journal {
     /// The state at the start of a session, at the end of epoch `epoch`.
     pub(super) fn new(log: Log, superblock: Superblock, superblock_file: Box<dyn VfsFile>, epoch: Epoch) -> Journal {
         let touched = Touched::default();
-        Journal { log, superblock, superblock_file, epoch, until: epoch, given_up: 0, to_write: 0, touched }
+        Journal {
+            log,
+            superblock,
+            superblock_file,
+            epoch,
+            until: epoch,
+            given_up: 0,
+            to_write: 0,
+            touched,
+            lacks_room_for_segments: false,
+        }
     }
 
-    /// Switches to the other half; the next checkpoint covers what the previous half holds.
+    /// Switches to a free segment; the next checkpoint covers what the log holds before it.
     pub(super) fn switch(&mut self) -> Result<()> {
         let held = self.log.used_bytes();
         self.log.switch()?;

@@ -1,4 +1,4 @@
-//! Which pages of the data files the records of a half have touched: what a checkpoint has to write to disk.
+//! Which pages of the data files records of the log have touched: what a checkpoint has to write to disk.
 //!
 //! One bit per page, counted once however often the page is logged. This includes neither what the kernel has already
 //! written back, nor the neighbouring pages that it writes along.

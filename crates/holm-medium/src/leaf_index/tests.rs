@@ -16,6 +16,7 @@ fn clean() -> Superblock {
         records: Identity::default(),
         epoch: 41,
         log_start: crate::log::LogStart::FIRST,
+        log_segments: crate::log::FIRST_SEGMENTS,
         image: ImageKind::Shared,
         lengths: [64 << 10, 1 << 20],
         leaves_sum: 0xfeed,

@@ -4,11 +4,11 @@
 //!  0  magic "Holm"                         4 bytes     all numbers little-endian
 //!  4  reach: no record of this pass ends behind this page, unless a later one has said so before    4
 //!  8  uuid of the database                16
-//! 24  pass: rises with every switch of halves    8
+//! 24  pass: rises with every switch of segments    8
 //! 32  sequence: consecutive over all records     8
 //! 40  epoch                                8
 //! 48  bytes of the body                    4
-//! 52  place: half in the top bit, page in it     4     a record in another place is not one
+//! 52  place: bit 31 and bits 28 to 30: the lowest and the other bits of the segment; the rest: the page in it   4
 //! 56  runs in the body                     4
 //! 60  CRC32C of header (this field zero) and body      4
 //! 64  body: runs of { location 8, lines 4, zero 4, lines * 64 bytes }
@@ -68,7 +68,7 @@ impl EpochRecord {
     ///
     /// # Panics
     ///
-    /// If `location` or the length is not a multiple of [`LINE`]: half a line cannot be replayed.
+    /// If `location` or the length is not a multiple of [`LINE`]: segment a line cannot be replayed.
     pub fn push(&mut self, location: u64, lines: &[u8]) {
         self.push_with(location, lines.len(), |room| room.copy_from_slice(lines));
     }
@@ -167,7 +167,7 @@ impl EpochRecord {
         put(32, &at.sequence.to_le_bytes());
         put(40, &epoch.to_le_bytes());
         put(48, &body.to_le_bytes());
-        put(52, &place(at.half, at.offset).to_le_bytes());
+        put(52, &place(at.segment, at.offset).to_le_bytes());
         put(56, &runs.to_le_bytes());
         put(60, &[0; 4]);
         let crc = crc32c::crc32c(&bytes[..used]);
@@ -205,14 +205,14 @@ impl Header {
     }
 
     /// Whether this begins a record of the database `uuid` written for this place. The checksum is not checked here.
-    pub(super) fn belongs(&self, uuid: &[u8; 16], half: u8, offset: u64) -> bool {
-        u32_at(&self.raw, 0) == MAGIC && self.raw[8..24] == *uuid && u32_at(&self.raw, 52) == place(half, offset)
+    pub(super) fn belongs(&self, uuid: &[u8; 16], segment: u8, offset: u64) -> bool {
+        u32_at(&self.raw, 0) == MAGIC && self.raw[8..24] == *uuid && u32_at(&self.raw, 52) == place(segment, offset)
     }
 
     /// The database whose record for this place the header begins, if it begins one. The checksum is not checked here.
-    pub(super) fn uuid_here(&self, half: u8, offset: u64) -> Option<[u8; 16]> {
+    pub(super) fn uuid_here(&self, segment: u8, offset: u64) -> Option<[u8; 16]> {
         let uuid: [u8; 16] = std::array::from_fn(|i| self.raw[8 + i]);
-        self.belongs(&uuid, half, offset).then_some(uuid)
+        self.belongs(&uuid, segment, offset).then_some(uuid)
     }
 
     pub(super) fn is_blank(&self) -> bool {
@@ -267,9 +267,11 @@ impl<'a> Iterator for Runs<'a> {
     }
 }
 
-/// Half and page in 32 bits; a half of 8 TiB would wrap, and the maximum of the log stays below it.
-fn place(half: u8, offset: u64) -> u32 {
-    (u32::from(half) << 31) | (offset / FORMAT_PAGE) as u32
+/// Segment and page in 32 bits: the lowest bit of the segment is the highest one here. A segment of 1 TiB would wrap,
+/// and the maximum of a segment stays below it.
+fn place(segment: u8, offset: u64) -> u32 {
+    let segment = u32::from(segment);
+    (segment & 1) << 31 | (segment >> 1) << 28 | (offset / FORMAT_PAGE) as u32
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
@@ -284,7 +286,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 mod tests {
     use super::*;
 
-    const AT: Position = Position { half: 1, pass: 7, sequence: 9, offset: 8192 };
+    const AT: Position = Position { segment: 1, pass: 7, sequence: 9, offset: 8192 };
     const UUID: [u8; 16] = [3; 16];
 
     #[test]

@@ -3,7 +3,7 @@
 //! A torn tail is normal: power was lost while a record was written. The same bytes in the middle are damage, and
 //! taking them for the tail would silently drop what was acknowledged after them. Each record is durable before the
 //! next is begun, so a later whole record of this database proves damage. Replay therefore accepts the end only after
-//! it has searched both halves for such a record, as far as records may reach.
+//! it has searched both segments for such a record, as far as records may reach.
 //!
 //! Guarantees: nothing is visited before its checksum and its runs were found to be right. No length field is trusted
 //! beyond the length of the file, and that length bounds every loop. The visitor applies the runs, and checks whether
@@ -12,13 +12,24 @@
 #![forbid(unsafe_code)]
 
 use super::epoch_record::{HEADER, Header, Runs};
-use super::half::{half_path, too_short};
-use super::position::{FIRST_REACH, HALVES, LogStart, Position};
+use super::position::{FIRST_REACH, LogStart, Position};
+use super::segment::{segment_path, too_short};
 use crate::epoch::LAST_EPOCH;
 use crate::error::{MediumError, Result};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, read_exact_at};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+/// The files of a log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogFiles<'a> {
+    /// The folder of the database.
+    pub dir: &'a Path,
+    /// The database.
+    pub uuid: [u8; 16],
+    /// How many segments the superblock counts.
+    pub segments: u8,
+}
 
 /// What a replay found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +42,7 @@ pub struct Replayed {
     pub records: u64,
     /// Bytes of the image in them.
     pub bytes: u64,
-    /// Offset, in the half of `next`, of bytes that are neither blank nor left from an older pass: most likely the
+    /// Offset, in the segment of `next`, of bytes that are neither blank nor left from an older pass: most likely the
     /// record during which power was lost.
     pub torn: Option<u64>,
     /// The epoch of that record, if its header says that it is the next one. Otherwise the bytes may as well be the
@@ -39,22 +50,21 @@ pub struct Replayed {
     pub torn_epoch: Option<u64>,
 }
 
-/// Reads the log in `dir` of the database `uuid` from `start`. Passes every run of every whole record to `visit`, as
+/// Reads the log from `start`. Passes every run of every whole record to `visit`, as
 /// epoch, byte location in the image, and bytes (whole lines), in the order in which they were logged. An error of the
 /// visitor ends the replay. Needs memory for the largest record.
 ///
 /// # Errors
 ///
 /// [`MediumError::Corrupt`] if a record is damaged or missing although a later one is whole, if epochs do not rise or
-/// exceed [`LAST_EPOCH`], or a half is too short; [`MediumError::Io`]; and what the visitor returns.
+/// exceed [`LAST_EPOCH`], or a segment is too short; [`MediumError::Io`]; and what the visitor returns.
 pub fn replay(
     vfs: &dyn Vfs,
-    dir: &Path,
-    uuid: &[u8; 16],
+    files: LogFiles<'_>,
     start: LogStart,
     visit: impl FnMut(u64, u64, &[u8]) -> Result<()>,
 ) -> Result<Replayed> {
-    read_on(vfs, dir, uuid, start, None, visit)
+    read_on(vfs, files, start, None, visit)
 }
 
 /// Like [`replay`], but for the records before `end` only, all of which must be whole: for a log that is being written
@@ -65,27 +75,26 @@ pub fn replay(
 /// As [`replay`].
 pub fn replay_until(
     vfs: &dyn Vfs,
-    dir: &Path,
-    uuid: &[u8; 16],
+    files: LogFiles<'_>,
     start: LogStart,
     end: LogStart,
     visit: impl FnMut(u64, u64, &[u8]) -> Result<()>,
 ) -> Result<Replayed> {
-    read_on(vfs, dir, uuid, start, Some(end.sequence), visit)
+    read_on(vfs, files, start, Some(end.sequence), visit)
 }
 
 fn read_on(
     vfs: &dyn Vfs,
-    dir: &Path,
-    uuid: &[u8; 16],
+    files: LogFiles<'_>,
     start: LogStart,
     end: Option<u64>,
     mut visit: impl FnMut(u64, u64, &[u8]) -> Result<()>,
 ) -> Result<Replayed> {
-    let mut reader = Reader::open(vfs, dir, *uuid)?;
+    let mut reader = Reader::open(vfs, files)?;
+    reader.refuse_start(&start)?;
     if end.is_none() {
         // All of this will be read, so the disk starts now.
-        reader.halves.iter().for_each(|(_, file, _)| file.expect_reading(0, FIRST_REACH));
+        reader.segments[usize::from(start.segment)].1.expect_reading(0, FIRST_REACH);
     }
     let mut seen =
         Replayed { last_epoch: None, next: start.position(), records: 0, bytes: 0, torn: None, torn_epoch: None };
@@ -94,12 +103,12 @@ fn read_on(
         if end == Some(at.sequence) {
             return Ok(seen);
         }
-        let met = reader.read(at.half, at.offset)?;
+        let met = reader.read(at.segment, at.offset)?;
         if let Met::Whole(header) = met
             && (header.pass, header.sequence) == (at.pass, at.sequence)
         {
             if end.is_none() && header.reach > reader.reach {
-                let (_, file, len) = &reader.halves[usize::from(at.half)];
+                let (_, file, len) = &reader.segments[usize::from(at.segment)];
                 file.expect_reading(reader.reach, header.reach.min(*len).saturating_sub(reader.reach));
             }
             reader.reach = reader.reach.max(header.reach);
@@ -112,20 +121,23 @@ fn read_on(
             }
             seen.next.offset += (HEADER as u64 + u64::from(header.body)).next_multiple_of(FORMAT_PAGE);
             seen.next.sequence += 1;
+        } else if let Some(next) = reader.continuation(&at)? {
+            if end.is_none() {
+                reader.segments[usize::from(next.segment)].1.expect_reading(0, FIRST_REACH);
+            }
+            reader.passed.push((at.segment, at.offset..reader.reach));
+            reader.reach = FIRST_REACH;
+            seen.next = next;
         } else if let Some(end) = end {
             return Err(MediumError::Corrupt {
-                path: reader.path(at.half).to_path_buf(),
+                path: reader.path(at.segment).to_path_buf(),
                 offset: at.offset,
                 what: "a log record before the last",
                 found: met.describe(),
                 expected: format!("record {} of pass {}, of those before {end}", at.sequence, at.pass),
             });
-        } else if let Some(next) = reader.continuation(&start, &at)? {
-            reader.left = Some(at.offset..reader.reach);
-            reader.reach = FIRST_REACH;
-            seen.next = next;
         } else {
-            reader.refuse_a_gap(&start, &at, &met)?;
+            reader.refuse_a_gap(&at, &met)?;
             seen.torn = met.is_begun(at.pass).then_some(at.offset);
             seen.torn_epoch = met.epoch_of(&at);
             return Ok(seen);
@@ -133,13 +145,13 @@ fn read_on(
     }
 }
 
-/// Checks that both halves exist and are long enough: for a database whose log holds nothing that is needed.
+/// Checks that all segments exist and are long enough: for a database whose log holds nothing that is needed.
 ///
 /// # Errors
 ///
 /// [`MediumError::Corrupt`], [`MediumError::Io`].
-pub fn check_halves(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-    Reader::open(vfs, dir, [0; 16]).map(drop)
+pub fn check_segments(vfs: &dyn Vfs, files: LogFiles<'_>) -> Result<()> {
+    Reader::open(vfs, files).map(drop)
 }
 
 /// Like [`replay`], without a visitor: for checking a database at rest.
@@ -147,8 +159,8 @@ pub fn check_halves(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
 /// # Errors
 ///
 /// As [`replay`].
-pub fn verify(vfs: &dyn Vfs, dir: &Path, uuid: &[u8; 16], start: LogStart) -> Result<Replayed> {
-    replay(vfs, dir, uuid, start, |_, _, _| Ok(()))
+pub fn verify(vfs: &dyn Vfs, files: LogFiles<'_>, start: LogStart) -> Result<Replayed> {
+    replay(vfs, files, start, |_, _, _| Ok(()))
 }
 
 /// What lies at one place of the log.
@@ -199,37 +211,54 @@ impl Met {
     }
 }
 
-/// Both halves, open for reading, and the body of one record.
+/// The segments, open for reading, and the body of one record.
 struct Reader {
     uuid: [u8; 16],
-    halves: [(PathBuf, Box<dyn VfsFile>, u64); HALVES],
+    segments: Vec<(PathBuf, Box<dyn VfsFile>, u64)>,
     body: Vec<u8>,
-    /// No record of the half being read ends behind this.
+    /// No record of the segment being read ends behind this.
     reach: u64,
-    /// Where the records of the first half end and how far they might have reached, once the replay has moved to the
-    /// other half.
-    left: Option<Range<u64>>,
+    /// The segments that the replay has moved on from: where their records end, and how far they might have reached.
+    passed: Vec<(u8, Range<u64>)>,
 }
 
 /// Bytes of one read where only the beginnings of pages are checked.
 const READ_AHEAD: usize = 1 << 20;
 
 impl Reader {
-    fn open(vfs: &dyn Vfs, dir: &Path, uuid: [u8; 16]) -> Result<Reader> {
-        let open = |half: u8| {
-            let path = half_path(dir, half);
-            let file = vfs.open(&path, How::READ).map_err(|e| MediumError::io("opening a log half", &path, e))?;
-            let len = file.len().map_err(|e| MediumError::io("measuring a log half", &path, e))?;
+    fn open(vfs: &dyn Vfs, files: LogFiles<'_>) -> Result<Reader> {
+        let open = |segment: u8| {
+            let path = segment_path(files.dir, segment);
+            let file = vfs.open(&path, How::READ).map_err(|e| MediumError::io("opening a log segment", &path, e))?;
+            let len = file.len().map_err(|e| MediumError::io("measuring a log segment", &path, e))?;
             if len < FORMAT_PAGE {
                 return Err(too_short(&path, len));
             }
             Ok((path, file, len))
         };
-        Ok(Reader { uuid, halves: [open(0)?, open(1)?], body: Vec::new(), reach: FIRST_REACH, left: None })
+        let segments = (0..files.segments).map(open).collect::<Result<_>>()?;
+        Ok(Reader { uuid: files.uuid, segments, body: Vec::new(), reach: FIRST_REACH, passed: Vec::new() })
     }
 
-    fn path(&self, half: u8) -> &Path {
-        &self.halves[usize::from(half)].0
+    fn numbers(&self) -> Range<u8> {
+        0..self.segments.len() as u8
+    }
+
+    fn refuse_start(&self, start: &LogStart) -> Result<()> {
+        if self.numbers().contains(&start.segment) {
+            return Ok(());
+        }
+        Err(MediumError::Corrupt {
+            path: self.path(0).to_path_buf(),
+            offset: 0,
+            what: "the segment where the log begins",
+            found: start.segment.to_string(),
+            expected: format!("less than {}", self.segments.len()),
+        })
+    }
+
+    fn path(&self, segment: u8) -> &Path {
+        &self.segments[usize::from(segment)].0
     }
 
     /// Returns an error for an epoch that no record can have here. A later one would be taken for the recovery point,
@@ -240,7 +269,7 @@ impl Reader {
             return Ok(());
         }
         Err(MediumError::Corrupt {
-            path: self.path(at.half).to_path_buf(),
+            path: self.path(at.segment).to_path_buf(),
             offset: at.offset,
             what: "the epoch of a log record",
             found: epoch.to_string(),
@@ -248,8 +277,8 @@ impl Reader {
         })
     }
 
-    fn header(&self, half: u8, offset: u64) -> Result<Option<Header>> {
-        let (path, file, len) = &self.halves[usize::from(half)];
+    fn header(&self, segment: u8, offset: u64) -> Result<Option<Header>> {
+        let (path, file, len) = &self.segments[usize::from(segment)];
         if offset.saturating_add(HEADER as u64) > *len {
             return Ok(None);
         }
@@ -258,12 +287,12 @@ impl Reader {
         Ok(Some(Header::parse(raw)))
     }
 
-    fn read(&mut self, half: u8, offset: u64) -> Result<Met> {
-        let Some(header) = self.header(half, offset)? else { return Ok(Met::End) };
-        if !header.belongs(&self.uuid, half, offset) {
+    fn read(&mut self, segment: u8, offset: u64) -> Result<Met> {
+        let Some(header) = self.header(segment, offset)? else { return Ok(Met::End) };
+        if !header.belongs(&self.uuid, segment, offset) {
             return Ok(Met::Other(header));
         }
-        let (path, file, len) = &self.halves[usize::from(half)];
+        let (path, file, len) = &self.segments[usize::from(segment)];
         let begin = offset + HEADER as u64;
         if u64::from(header.body) > len - begin {
             return Ok(Met::TooLong(header));
@@ -283,7 +312,7 @@ impl Reader {
         visit: &mut impl FnMut(u64, u64, &[u8]) -> Result<()>,
     ) -> Result<u64> {
         let malformed = |what: &str| MediumError::Corrupt {
-            path: self.path(at.half).to_path_buf(),
+            path: self.path(at.segment).to_path_buf(),
             offset: at.offset,
             what: "a log record",
             found: what.into(),
@@ -301,37 +330,46 @@ impl Reader {
         Ok(bytes)
     }
 
-    /// The beginning of the other half, if the log continues there. Only once: a half is overwritten only after a
-    /// checkpoint has moved the start out of it.
-    fn continuation(&mut self, start: &LogStart, at: &Position) -> Result<Option<Position>> {
-        if at.half != start.half {
-            return Ok(None);
+    /// The beginning of another segment, if the log continues there. Each segment has one part of it at most: one is
+    /// overwritten only after a checkpoint has moved the start out of it.
+    fn continuation(&mut self, at: &Position) -> Result<Option<Position>> {
+        for segment in self.numbers() {
+            if segment == at.segment || self.passed.iter().any(|(passed, _)| *passed == segment) {
+                continue;
+            }
+            let next = at.next_pass_in(segment).position();
+            let is_next = |header: &Header| (header.pass, header.sequence) == (next.pass, next.sequence);
+            // The body only of what can be the next record: most segments begin with what an older pass has left.
+            if self.header(segment, 0)?.is_some_and(|header| is_next(&header))
+                && matches!(self.read(segment, 0)?, Met::Whole(_))
+            {
+                return Ok(Some(next));
+            }
         }
-        let next = Position { half: 1 - at.half, pass: at.pass.wrapping_add(1), offset: 0, ..*at };
-        let met = self.read(next.half, 0)?;
-        let goes_on = matches!(met, Met::Whole(h) if (h.pass, h.sequence) == (next.pass, next.sequence));
-        Ok(goes_on.then_some(next))
+        Ok(None)
     }
 
     /// Returns an error if a later record is whole anywhere, because then the bytes at `at` are damage and not the
-    /// tail. In the half that the log has left for the other, everything before its end has been read and is whole.
-    fn refuse_a_gap(&mut self, start: &LogStart, at: &Position, met: &Met) -> Result<()> {
-        for half in 0..HALVES as u8 {
-            let range = match &self.left {
-                _ if half == at.half => at.offset..self.reach,
-                Some(left) if half == start.half => left.clone(),
-                _ => 0..FIRST_REACH,
+    /// tail. In a segment that the log has left, everything before its end has been read and is whole.
+    fn refuse_a_gap(&mut self, at: &Position, met: &Met) -> Result<()> {
+        // A log of many segments has small ones.
+        let others = FIRST_REACH / (self.segments.len() as u64 - 1).max(1);
+        for segment in self.numbers() {
+            let range = match self.passed.iter().find(|(passed, _)| *passed == segment) {
+                _ if segment == at.segment => at.offset..self.reach,
+                Some((_, left)) => left.clone(),
+                None => 0..others,
             };
-            for (offset, header) in self.later(half, range, at)? {
+            for (offset, header) in self.later(segment, range, at)? {
                 // A record that the end of the file cuts off was whole before the file was cut.
-                if let Met::Whole(_) | Met::TooLong(_) = self.read(half, offset)? {
+                if let Met::Whole(_) | Met::TooLong(_) = self.read(segment, offset)? {
                     return Err(MediumError::Corrupt {
-                        path: self.path(at.half).to_path_buf(),
+                        path: self.path(at.segment).to_path_buf(),
                         offset: at.offset,
                         what: "a log record before the last",
                         found: met.describe(),
                         expected: format!(
-                            "record {} of pass {}, because record {} lies in log.{half} at byte {offset}",
+                            "record {} of pass {}, because record {} lies in log.{segment} at byte {offset}",
                             at.sequence, at.pass, header.sequence
                         ),
                     });
@@ -341,9 +379,9 @@ impl Reader {
         Ok(())
     }
 
-    /// The pages between two offsets of a half that begin like a record later than `at`.
-    fn later(&self, half: u8, range: Range<u64>, at: &Position) -> Result<Vec<(u64, Header)>> {
-        let (path, file, len) = &self.halves[usize::from(half)];
+    /// The pages between two offsets of a segment that begin like a record later than `at`.
+    fn later(&self, segment: u8, range: Range<u64>, at: &Position) -> Result<Vec<(u64, Header)>> {
+        let (path, file, len) = &self.segments[usize::from(segment)];
         let mut later = Vec::new();
         let mut buffer = vec![0; READ_AHEAD];
         let mut offset = range.start;
@@ -355,7 +393,7 @@ impl Reader {
             for (place, page) in (offset..).step_by(FORMAT_PAGE as usize).zip(pages.chunks(FORMAT_PAGE as usize)) {
                 let Some(header) = page.first_chunk::<HEADER>().map(|raw| Header::parse(*raw)) else { continue };
                 let is_later = header.pass >= at.pass && header.sequence > at.sequence;
-                if is_later && header.belongs(&self.uuid, half, place) {
+                if is_later && header.belongs(&self.uuid, segment, place) {
                     later.push((place, header));
                 }
             }

@@ -1,17 +1,17 @@
 //! Salvage: every whole record that is left in the log of a damaged database, wherever the log begins.
 //!
 //! A replay follows the log from the superblock's start and refuses it at the first damage. A salvage needs no start,
-//! and no superblock: it looks at every page of both halves for a record of this place whose checksum holds. The
+//! and no superblock: it looks at every page of all segments for a record of this place whose checksum holds. The
 //! caller chooses among the records by pass and sequence.
 //!
-//! No length is trusted beyond the length of the file. A half whose pages all claim long records is read a bounded
+//! No length is trusted beyond the length of the file. A segment whose pages all claim long records is read a bounded
 //! number of times.
 
 #![forbid(unsafe_code)]
 
 use super::epoch_record::{HEADER, Header, LINE, Runs};
-use super::half::half_path;
-use super::position::HALVES;
+use super::position::MOST_SEGMENTS;
+use super::segment::segment_path;
 use crate::error::{MediumError, Result};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, read_exact_at};
 use std::io;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Bytes of one read while a checksum is computed.
 const CHUNK: usize = 1 << 20;
 
-/// How often the bytes of a half are read at most for records that turn out not to be whole.
+/// How often the bytes of a segment are read at most for records that turn out not to be whole.
 const MOST_READS: u64 = 4;
 
 /// A whole record.
@@ -34,9 +34,9 @@ pub struct SalvagedRecord {
     pub sequence: u64,
     /// Its epoch.
     pub epoch: u64,
-    /// The half that it lies in.
-    pub half: u8,
-    /// Where it begins in the half, in bytes.
+    /// The segment that it lies in.
+    pub segment: u8,
+    /// Where it begins in the segment, in bytes.
     pub offset: u64,
     body: u32,
     runs: u32,
@@ -56,12 +56,12 @@ pub struct BrokenRecord {
 /// Where a line lies in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinePlace {
-    half: u8,
+    segment: u8,
     offset: u64,
 }
 
-/// A half that is there, and its length.
-struct HalfFile {
+/// A segment that is there, and its length.
+struct SegmentFile {
     path: PathBuf,
     file: Box<dyn VfsFile>,
     len: u64,
@@ -69,53 +69,52 @@ struct HalfFile {
 
 /// What is left of a log.
 pub struct SalvagedLog {
-    halves: [Option<HalfFile>; HALVES],
+    segments: Vec<Option<SegmentFile>>,
     /// The whole records, in no order.
     pub records: Vec<SalvagedRecord>,
     /// The headers of records that are not whole, in no order.
     pub broken: Vec<BrokenRecord>,
-    /// The halves that are missing or empty: `log.0`, `log.1`.
-    pub missing: Vec<&'static str>,
+    /// The names of the segments that should be there and are missing or empty.
+    pub missing: Vec<String>,
     bytes_read: u64,
 }
 
 impl SalvagedLog {
-    /// Reads both halves in `dir`. A half that is missing, or shorter than a page, is not an error. O(bytes of the
-    /// log), and memory for one record's headers.
+    /// Reads all segments in `dir`, of which `expected` should be there. A segment that is missing, or shorter than a
+    /// page, is not an error. O(bytes of the log), and memory for one record's headers.
     ///
     /// # Errors
     ///
     /// [`MediumError::Io`].
-    pub fn read(vfs: &dyn Vfs, dir: &Path) -> Result<SalvagedLog> {
+    pub fn read(vfs: &dyn Vfs, dir: &Path, expected: u8) -> Result<SalvagedLog> {
         let mut salvaged = SalvagedLog {
-            halves: [None, None],
+            segments: Vec::new(),
             records: Vec::new(),
             broken: Vec::new(),
             missing: Vec::new(),
             bytes_read: 0,
         };
-        for (half, name) in (0..).zip(["log.0", "log.1"]) {
-            let path = half_path(dir, half);
-            let file = match vfs.open(&path, How::READ) {
+        for segment in 0..MOST_SEGMENTS {
+            let path = segment_path(dir, segment);
+            let found = match vfs.open(&path, How::READ) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                opened => Some(opened.map_err(|e| MediumError::io("opening a log half", &path, e))?),
+                opened => {
+                    let file = opened.map_err(|e| MediumError::io("opening a log segment", &path, e))?;
+                    let len = file.len().map_err(|e| MediumError::io("measuring a log segment", &path, e))?;
+                    Some(SegmentFile { path, file, len })
+                }
             };
-            let Some(file) = file else {
-                salvaged.missing.push(name);
-                continue;
-            };
-            let len = file.len().map_err(|e| MediumError::io("measuring a log half", &path, e))?;
-            if len < FORMAT_PAGE {
-                salvaged.missing.push(name);
+            if segment < expected && found.as_ref().is_none_or(|found| found.len < FORMAT_PAGE) {
+                salvaged.missing.push(format!("log.{segment}"));
             }
-            salvaged.halves[usize::from(half)] = Some(HalfFile { path, file, len });
-            salvaged.read_half(half)?;
+            salvaged.segments.push(found);
+            salvaged.read_segment(segment)?;
         }
         Ok(salvaged)
     }
 
-    fn read_half(&mut self, half: u8) -> Result<()> {
-        let Some(HalfFile { path, file, len }) = &self.halves[usize::from(half)] else { return Ok(()) };
+    fn read_segment(&mut self, segment: u8) -> Result<()> {
+        let Some(SegmentFile { path, file, len }) = &self.segments[usize::from(segment)] else { return Ok(()) };
         let io = |e: io::Error| MediumError::io("reading a log record", path, e);
         let mut budget = len.saturating_mul(MOST_READS);
         let mut offset = 0;
@@ -124,13 +123,13 @@ impl SalvagedLog {
             read_exact_at(&**file, &mut raw, offset).map_err(io)?;
             let header = Header::parse(raw);
             let mut next = offset + FORMAT_PAGE;
-            if let Some(uuid) = header.uuid_here(half, offset) {
+            if let Some(uuid) = header.uuid_here(segment, offset) {
                 let body = u64::from(header.body);
                 let fits = body <= *len - offset - HEADER as u64 && body <= budget;
                 self.bytes_read += if fits { body } else { 0 };
                 let Header { pass, sequence, epoch, body, runs, .. } = header;
                 if fits && is_whole(&**file, offset, &header).map_err(io)? {
-                    self.records.push(SalvagedRecord { uuid, pass, sequence, epoch, half, offset, body, runs });
+                    self.records.push(SalvagedRecord { uuid, pass, sequence, epoch, segment, offset, body, runs });
                     next = offset + (HEADER as u64 + u64::from(body)).next_multiple_of(FORMAT_PAGE);
                 } else {
                     budget -= if fits { u64::from(body) } else { 0 };
@@ -142,15 +141,20 @@ impl SalvagedLog {
         Ok(())
     }
 
+    /// Whether any segment is there, and has a page.
+    pub fn has_files(&self) -> bool {
+        self.segments.iter().flatten().any(|segment| segment.len >= FORMAT_PAGE)
+    }
+
     /// Bytes of bodies whose checksums were computed.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    fn file(&self, half: u8) -> Result<(&Path, &dyn VfsFile)> {
-        match self.halves.get(usize::from(half)).and_then(Option::as_ref) {
-            Some(HalfFile { path, file, .. }) => Ok((path, &**file)),
-            None => Err(MediumError::Unsupported { what: "a place in a half of the log that is missing" }),
+    fn file(&self, segment: u8) -> Result<(&Path, &dyn VfsFile)> {
+        match self.segments.get(usize::from(segment)).and_then(Option::as_ref) {
+            Some(SegmentFile { path, file, .. }) => Ok((path, &**file)),
+            None => Err(MediumError::Unsupported { what: "a place in a segment of the log that is missing" }),
         }
     }
 
@@ -161,7 +165,7 @@ impl SalvagedLog {
     ///
     /// [`MediumError::Io`].
     pub fn lines(&self, record: &SalvagedRecord, mut visit: impl FnMut(u64, LinePlace)) -> Result<bool> {
-        let (path, file) = self.file(record.half)?;
+        let (path, file) = self.file(record.segment)?;
         // The checksum of this length held.
         let mut body = vec![0; record.body as usize];
         let start = record.offset + HEADER as u64;
@@ -174,7 +178,7 @@ impl SalvagedLog {
             let at = start + (bytes.as_ptr().addr() - base) as u64;
             for line in 0..bytes.len() / LINE {
                 let more = (line * LINE) as u64;
-                visit(location + more, LinePlace { half: record.half, offset: at + more });
+                visit(location + more, LinePlace { segment: record.segment, offset: at + more });
             }
         }
         Ok(true)
@@ -186,7 +190,7 @@ impl SalvagedLog {
     ///
     /// [`MediumError::Io`].
     pub fn line(&self, place: LinePlace) -> Result<[u8; LINE]> {
-        let (path, file) = self.file(place.half)?;
+        let (path, file) = self.file(place.segment)?;
         let mut line = [0; LINE];
         read_exact_at(file, &mut line, place.offset).map_err(|e| MediumError::io("reading a log record", path, e))?;
         Ok(line)

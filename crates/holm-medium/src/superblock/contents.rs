@@ -3,8 +3,9 @@
 #![forbid(unsafe_code)]
 
 use crate::error::{MediumError, Result};
-use crate::log::LogStart;
+use crate::log::{LogFiles, LogStart};
 use crate::vfs::{FORMAT_PAGE, Identity};
+use std::path::Path;
 
 /// The format that this program reads and writes.
 pub const VERSION: u32 = 1;
@@ -89,6 +90,8 @@ pub struct Superblock {
     pub epoch: u64,
     /// Where the log continues from there.
     pub log_start: LogStart,
+    /// How many segments the log has.
+    pub log_segments: u8,
     /// Where the stores to the image go.
     pub image: ImageKind,
     /// Bytes that `leaves` and `records` durably had when this was written; of a closed database, those in use.
@@ -97,4 +100,11 @@ pub struct Superblock {
     pub leaves_sum: u32,
     /// The version of the program that created the database; at most [`NAME_BYTES`] bytes.
     pub created_by: String,
+}
+
+impl Superblock {
+    /// The files of the log in the folder of the database.
+    pub fn log_files<'a>(&self, dir: &'a Path) -> LogFiles<'a> {
+        LogFiles { dir, uuid: self.uuid, segments: self.log_segments }
+    }
 }

@@ -5,7 +5,7 @@
 use super::contents::{Geometry, ImageKind, LINE, MAGIC, NAME_BYTES, SLOT, SLOTS, State, Superblock, VERSION};
 use crate::epoch::LAST_EPOCH;
 use crate::error::{MediumError, Result};
-use crate::log::LogStart;
+use crate::log::{FIRST_SEGMENTS, LogStart, MOST_SEGMENTS};
 use crate::vfs::{FORMAT_PAGE, Identity};
 use std::path::Path;
 
@@ -206,7 +206,7 @@ impl Fields {
             generation: block.boot_generation,
             epoch: block.epoch,
             boot_id: block.boot_id.unwrap_or_default(),
-            log: [u64::from(block.log_start.half), block.log_start.pass, block.log_start.sequence],
+            log: [log_segment(block), block.log_start.pass, block.log_start.sequence],
             identities: [of_file(&block.leaves), of_file(&block.records)],
             lengths: block.lengths,
             leaves_sum: block.leaves_sum,
@@ -235,9 +235,18 @@ impl Fields {
             2 => ImageKind::Private,
             other => return Err(strange("the kind of image", other.into(), "1 or 2")),
         };
-        let [half, pass, sequence] = self.log;
-        if half > 1 {
-            return Err(strange("the half where the log begins", half, "0 or 1"));
+        let [segments, pass, sequence] = self.log;
+        let (segment, segments) = (segments as u32, (segments >> 32) as u32);
+        let segments = if segments == 0 { u32::from(FIRST_SEGMENTS) } else { segments };
+        if segments > u32::from(MOST_SEGMENTS) {
+            return Err(strange("the number of segments of the log", segments.into(), "16 at most"));
+        }
+        if segment >= segments {
+            return Err(strange(
+                "the segment where the log begins",
+                segment.into(),
+                "less than the number of segments",
+            ));
         }
         if self.epoch > LAST_EPOCH {
             return Err(strange("the last epoch in the files", self.epoch, "2^36 - 1 at most"));
@@ -267,13 +276,20 @@ impl Fields {
             leaves: identity(self.identities[0]),
             records: identity(self.identities[1]),
             epoch: self.epoch,
-            log_start: LogStart { half: half as u8, pass, sequence },
+            log_start: LogStart { segment: segment as u8, pass, sequence },
+            log_segments: segments as u8,
             image,
             lengths: self.lengths,
             leaves_sum: self.leaves_sum,
             created_by: text(&self.created_by).ok_or_else(|| not_text(slot, "the version's name", &self.created_by))?,
         })
     }
+}
+
+/// The segment where the log begins, and above it the number of segments. A zero there means two.
+fn log_segment(block: &Superblock) -> u64 {
+    let segments = if block.log_segments == FIRST_SEGMENTS { 0 } else { block.log_segments };
+    u64::from(block.log_start.segment) | u64::from(segments) << 32
 }
 
 fn text(padded: &[u8]) -> Option<String> {

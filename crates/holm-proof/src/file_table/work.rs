@@ -33,7 +33,7 @@ pub enum Work {
     Write,
     /// Transactions over two keyspaces, each with an intent.
     Commit,
-    /// The log is written around, so that checkpoints free its halves.
+    /// The log is written around, so that checkpoints free its segments.
     Checkpoint,
     /// A keyspace is dropped, and another session frees what it had.
     Drop,

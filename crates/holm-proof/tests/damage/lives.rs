@@ -18,6 +18,17 @@ const NAMES: [&str; 4] = ["default", "north", "south", "tides"];
 
 pub(crate) const FILES: [&str; 5] = ["superblock", "leaves", "records", "log.0", "log.1"];
 
+/// The segments that a log can have.
+const SEGMENTS: [&str; 16] = [
+    "log.0", "log.1", "log.2", "log.3", "log.4", "log.5", "log.6", "log.7", "log.8", "log.9", "log.10", "log.11",
+    "log.12", "log.13", "log.14", "log.15",
+];
+
+/// The segments that the log on a disk has.
+pub(crate) fn segments(disk: &SimDisk) -> Vec<&'static str> {
+    SEGMENTS.into_iter().filter(|name| disk.contents(&file(name)).is_some()).collect()
+}
+
 /// How the last session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {

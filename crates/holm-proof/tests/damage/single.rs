@@ -1,6 +1,6 @@
 //! Damages whose outcome is known exactly.
 
-use crate::lives::{End, FILES, Life, file};
+use crate::lives::{End, FILES, Life, file, segments};
 use crate::strikes::Strike;
 use crate::trial::repair;
 
@@ -25,7 +25,7 @@ fn what_is_not_damaged_is_kept_whole() {
 fn any_one_file_may_be_missing() {
     for end in [End::Closed, End::Killed] {
         let life = first_life(end);
-        for file in FILES {
+        for file in FILES.into_iter().chain(segments(&life.disk).into_iter().skip(2)) {
             let damaged = Strike::Remove { file }.apply(&life);
             let (report, saved) = repair(&life, &damaged, false, file);
             assert!(report.losses.contains(&format!("{file} is missing")), "{file}: {report}");
@@ -46,7 +46,7 @@ fn a_log_that_ends_before_the_leaves_is_not_believed() {
     for mut life in (1..40).map(Life::live).filter(|life| life.end == End::Killed) {
         // Power was lost after everything had been written back.
         life.disk = life.disk.crash_keeping_all();
-        for name in ["log.0", "log.1"] {
+        for name in segments(&life.disk) {
             let len = life.disk.contents(&file(name)).map_or(0, |bytes| bytes.len());
             let kept = len.min(3 * 4096);
             assert!(life.disk.overwrite(&file(name), kept, &vec![0; len - kept]));

@@ -1,6 +1,6 @@
 //! Damages: what a disk, a copy or a program does to files.
 
-use crate::lives::{FILES, Life, file};
+use crate::lives::{FILES, Life, file, segments};
 use holm_medium::vfs::Vfs;
 use holm_proof::disk::SimDisk;
 use rand::Rng;
@@ -56,9 +56,16 @@ fn len_of(disk: &SimDisk, name: &str) -> usize {
     disk.contents(&file(name)).map_or(0, |bytes| bytes.len())
 }
 
+/// Some file of a database; a segment behind the first one as often as one of the others.
+fn any_file(life: &Life, random: &mut Pcg64Mcg) -> &'static str {
+    let file = FILES[random.random_range(0..FILES.len())];
+    let segments = segments(&life.disk);
+    if file == "log.1" && segments.len() > 2 { segments[random.random_range(1..segments.len())] } else { file }
+}
+
 impl Strike {
     pub(crate) fn random(life: &Life, random: &mut Pcg64Mcg) -> Strike {
-        let file = FILES[random.random_range(0..FILES.len())];
+        let file = any_file(life, random);
         let len = len_of(&life.disk, file).max(1);
         let pages = len.div_ceil(PAGE);
         match random.random_range(0..20) {
@@ -73,7 +80,7 @@ impl Strike {
             14 => Strike::Swap { file, pages: [random.random_range(0..pages), random.random_range(0..pages)] },
             15..17 => Strike::Yesterday { file, page: random.random_range(0..pages) },
             17..19 => {
-                let other = FILES[random.random_range(0..FILES.len())];
+                let other = any_file(life, random);
                 let others = len_of(&life.disk, other).div_ceil(PAGE).max(1);
                 Strike::Misdirect {
                     from: (other, random.random_range(0..others)),

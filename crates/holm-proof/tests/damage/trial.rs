@@ -121,7 +121,7 @@ fn foreign(life: &Life, strike: &Strike, report: &RepairReport) -> u64 {
         // At the place of an earlier record, with the same key and a checksum.
         "records" if strike.is_replay() => 8 * LEAF,
         // Last entries that are gone without a trace: space that they reused was free at the end of what is left.
-        "log.0" | "log.1" if life.end == End::Cut => report.doubtful_records.max(LEAF),
+        file if file.starts_with("log.") && life.end == End::Cut => report.doubtful_records.max(LEAF),
         _ => report.doubtful_records,
     }
 }
@@ -153,7 +153,7 @@ fn most_lost(life: &Life, strike: &Strike) -> Option<u64> {
         ("superblock", End::Closed) => Some(0),
         ("superblock", End::Killed | End::Cut) if is_one_bit => Some(0),
         // The files of a closed database, and those that a dead process has left, have everything.
-        ("log.0" | "log.1", End::Closed | End::Killed) => Some(0),
+        (file, End::Closed | End::Killed) if file.starts_with("log.") => Some(0),
         ("leaves", _) if is_one_bit => Some(LEAF),
         ("records", _) if is_one_bit => Some(1),
         _ => None,

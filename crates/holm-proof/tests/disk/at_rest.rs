@@ -1,10 +1,10 @@
 //! Damage at rest: flipped bits, truncated files, stale and foreign records, other versions. Each is reported or
 //! survived, never taken for something else, and never a panic.
 
-use crate::session::{Database, UUID, boundaries, dir, log_0, log_1, logged, options, read_back, record_of};
+use crate::session::{Database, UUID, boundaries, dir, files, log_0, log_1, logged, options, read_back, record_of};
 use crate::session::{made, make_dir, recovered, superblock};
 use holm_medium::error::{MediumError, Result};
-use holm_medium::log::{EpochRecord, Log, LogStart, replay, verify};
+use holm_medium::log::{EpochRecord, Log, LogFiles, LogStart, replay, verify};
 use holm_medium::superblock::{Geometry, Superblock, VERSION, reserve, superblock_path};
 use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
@@ -26,7 +26,7 @@ fn a_flip_in_any_record_but_the_last_is_damage() {
     for byte in (0..bounds[4] as usize).filter(|byte| byte % 4096 < 80 || byte % 13 == 0) {
         let disk = before.kill();
         disk.flip(&log_0(), byte, byte as u8);
-        let outcome = read_back(&disk, &UUID, LogStart::FIRST, 0);
+        let outcome = read_back(&disk, files(2), LogStart::FIRST, 0);
         let hit = bounds.iter().rposition(|&bound| bound <= byte as u64).expect("the first bound is 0");
         match outcome {
             Ok(seen) if seen.last_epoch == Some(4) => {
@@ -47,14 +47,14 @@ fn sum_of_runs(epoch: u64) -> usize {
     crate::session::runs_of(epoch).iter().map(|(_, bytes)| 16 + bytes.len()).sum()
 }
 
-/// Two epochs in the first half, two in the second, with an unfinished checkpoint between them.
-fn across_halves() -> SimDisk {
+/// Two epochs in the first segment, two in the second, with an unfinished checkpoint between them.
+fn across_segments() -> SimDisk {
     let disk = SimDisk::new();
     make_dir(&disk).expect("no faults");
     let mut log = Log::create(&disk, &dir(), UUID, options(true)).expect("no faults");
     for epoch in 1..=4 {
         if epoch == 3 {
-            log.switch().expect("the other half was never used");
+            log.switch().expect("the other segment was never used");
         }
         log.append(&mut record_of(epoch)).expect("no faults");
     }
@@ -62,18 +62,18 @@ fn across_halves() -> SimDisk {
 }
 
 #[test]
-fn the_log_continues_in_the_other_half() {
-    let disk = across_halves();
-    let seen = read_back(&disk, &UUID, LogStart::FIRST, 0).expect("nothing is damaged");
-    assert_eq!((seen.last_epoch, seen.next.half, seen.next.pass, seen.torn), (Some(4), 1, 2, None));
-    for (half, byte, at) in [(0, 0, 0), (0, 4096, 4096), (1, 100, 8192)] {
-        let disk = across_halves();
-        disk.flip(&[log_0(), log_1()][half], byte, 3);
-        let outcome = verify(&disk, &dir(), &UUID, LogStart::FIRST);
-        assert_eq!(corrupt_at(&outcome), Some(("/d/log.0".into(), at)), "half {half}, byte {byte}");
+fn the_log_continues_in_the_other_segment() {
+    let disk = across_segments();
+    let seen = read_back(&disk, files(2), LogStart::FIRST, 0).expect("nothing is damaged");
+    assert_eq!((seen.last_epoch, seen.next.segment, seen.next.pass, seen.torn), (Some(4), 1, 2, None));
+    for (segment, byte, at) in [(0, 0, 0), (0, 4096, 4096), (1, 100, 8192)] {
+        let disk = across_segments();
+        disk.flip(&[log_0(), log_1()][segment], byte, 3);
+        let outcome = verify(&disk, files(2), LogStart::FIRST);
+        assert_eq!(corrupt_at(&outcome), Some(("/d/log.0".into(), at)), "segment {segment}, byte {byte}");
     }
     disk.flip(&log_1(), 8192, 0);
-    let seen = read_back(&disk, &UUID, LogStart::FIRST, 0).expect("the last record is the tail");
+    let seen = read_back(&disk, files(2), LogStart::FIRST, 0).expect("the last record is the tail");
     assert_eq!((seen.last_epoch, seen.torn), (Some(3), Some(8192)));
 }
 
@@ -87,10 +87,11 @@ fn records_of_an_older_pass_are_not_replayed() {
         }
         database.checkpoint().expect("no faults");
         let start = database.superblock.log_start;
-        let seen = read_back(&disk, &UUID, start, database.acknowledged).expect("nothing is damaged");
+        let files = files(database.log.segments());
+        let seen = read_back(&disk, files, start, database.acknowledged).expect("nothing is damaged");
         assert_eq!((seen.records, seen.torn), (0, None), "round {round}");
         database.put().expect("no faults");
-        let seen = read_back(&disk, &UUID, start, database.acknowledged - 1).expect("nothing is damaged");
+        let seen = read_back(&disk, files, start, database.acknowledged - 1).expect("nothing is damaged");
         assert_eq!(seen.records, 1, "round {round}");
     }
 }
@@ -105,13 +106,14 @@ fn an_older_superblock_with_a_newer_log_is_damage() {
         database.checkpoint().expect("no faults");
     }
     database.put().expect("no faults");
-    assert!(corrupt_at(&verify(&disk, &dir(), &UUID, old)).is_some());
+    assert!(corrupt_at(&verify(&disk, files(2), old)).is_some());
 }
 
 #[test]
 fn another_databases_records_are_not_replayed() {
     let disk = logged(3, true);
-    let seen = read_back(&disk, b"another database", LogStart::FIRST, 0).expect("nothing of this database is here");
+    let seen = read_back(&disk, LogFiles { uuid: *b"another database", ..files(2) }, LogStart::FIRST, 0)
+        .expect("nothing of this database is here");
     assert_eq!((seen.records, seen.torn), (0, Some(0)));
 }
 
@@ -122,12 +124,12 @@ fn a_record_in_the_wrong_place_is_none() {
     // The second record alone, in the place of the first, as after a misdirected write or a bad copy.
     assert!(disk.overwrite(&log_0(), 0, &bytes[bounds[1] as usize..bounds[2] as usize]));
     let moved = LogStart { sequence: 2, ..LogStart::FIRST };
-    assert_eq!(verify(&disk, &dir(), &UUID, moved).expect("it is the tail").records, 0);
-    // And the whole half in the place of the other.
+    assert_eq!(verify(&disk, files(2), moved).expect("it is the tail").records, 0);
+    // And the whole segment in the place of the other.
     let disk = logged(2, true);
     assert!(disk.overwrite(&log_1(), 0, &bytes[..8192]));
-    let outcome = verify(&disk, &dir(), &UUID, LogStart { half: 1, ..LogStart::FIRST });
-    assert_eq!(corrupt_at(&outcome), Some(("/d/log.1".into(), 0)), "the whole ones lie in the other half");
+    let outcome = verify(&disk, files(2), LogStart { segment: 1, ..LogStart::FIRST });
+    assert_eq!(corrupt_at(&outcome), Some(("/d/log.1".into(), 0)), "the whole ones lie in the other segment");
 }
 
 #[test]
@@ -147,12 +149,12 @@ fn lost_and_misdirected_writes_before_the_last_are_damage() {
 
 #[test]
 fn a_log_truncated_anywhere_is_a_prefix_or_damage() {
-    for half in [log_0(), log_1()] {
+    for segment in [log_0(), log_1()] {
         for len in (0..=20 << 10).step_by(512) {
-            let disk = across_halves();
-            disk.truncate(&half, len);
-            match read_back(&disk, &UUID, LogStart::FIRST, 0) {
-                Ok(seen) => assert!(half == log_1() || len >= 4608, "{len} bytes cannot hold {:?}", seen.last_epoch),
+            let disk = across_segments();
+            disk.truncate(&segment, len);
+            match read_back(&disk, files(2), LogStart::FIRST, 0) {
+                Ok(seen) => assert!(segment == log_1() || len >= 4608, "{len} bytes cannot hold {:?}", seen.last_epoch),
                 outcome => assert!(corrupt_at(&outcome).is_some(), "{len} bytes"),
             }
         }
@@ -163,7 +165,7 @@ fn a_log_truncated_anywhere_is_a_prefix_or_damage() {
 fn lengths_in_a_record_are_not_trusted() {
     let disk = logged(1, true);
     disk.overwrite(&log_0(), 48, &u32::MAX.to_le_bytes());
-    let seen = read_back(&disk, &UUID, LogStart::FIRST, 0).expect("it is the tail");
+    let seen = read_back(&disk, files(2), LogStart::FIRST, 0).expect("it is the tail");
     assert_eq!((seen.records, seen.torn), (0, Some(0)));
 }
 
@@ -171,7 +173,7 @@ fn lengths_in_a_record_are_not_trusted() {
 fn a_record_of_another_pass_or_sequence_is_not_the_one_expected() {
     let disk = logged(1, true);
     for other in [LogStart { pass: 2, ..LogStart::FIRST }, LogStart { sequence: 5, ..LogStart::FIRST }] {
-        let seen = verify(&disk, &dir(), &UUID, other).expect("it is the tail");
+        let seen = verify(&disk, files(2), other).expect("it is the tail");
         assert_eq!(seen.records, 0, "{other:?}");
     }
 }
@@ -189,7 +191,7 @@ fn a_record_with_a_right_checksum_and_wrong_runs_is_damage() {
         record[60..64].copy_from_slice(&crc);
         disk.overwrite(&log_0(), 0, &record);
         let mut visits = 0;
-        let outcome = replay(&disk, &dir(), &UUID, LogStart::FIRST, |_, _, _| {
+        let outcome = replay(&disk, files(2), LogStart::FIRST, |_, _, _| {
             visits += 1;
             Ok(())
         });
@@ -211,7 +213,7 @@ fn a_record_of_an_epoch_that_cannot_be_is_damage() {
         record[60..64].copy_from_slice(&crc);
         disk.overwrite(&log_0(), at, &record);
         let mut greatest = 0;
-        let outcome = replay(&disk, &dir(), &UUID, LogStart::FIRST, |epoch, _, _| {
+        let outcome = replay(&disk, files(2), LogStart::FIRST, |epoch, _, _| {
             greatest = greatest.max(epoch);
             Ok(())
         });
@@ -225,7 +227,7 @@ fn a_record_of_an_epoch_that_cannot_be_is_damage() {
 #[test]
 fn a_visitors_error_ends_the_replay() {
     let disk = logged(2, true);
-    let outcome = replay(&disk, &dir(), &UUID, LogStart::FIRST, |epoch, _, _| match epoch {
+    let outcome = replay(&disk, files(2), LogStart::FIRST, |epoch, _, _| match epoch {
         1 => Ok(()),
         found => Err(MediumError::TooLarge { what: "an epoch", found, limit: 1 }),
     });
@@ -234,25 +236,25 @@ fn a_visitors_error_ends_the_replay() {
 
 /// Any amount that an epoch has written must fit: a record that is always refused would end the session.
 #[test]
-fn a_record_over_the_bound_gets_a_half_to_itself() {
+fn a_record_over_the_bound_gets_a_segment_to_itself() {
     let disk = logged(0, true);
-    let mut log = Log::open(&disk, &dir(), UUID, LogStart::FIRST, options(true)).expect("an unused log");
+    let mut log = Log::open(&disk, files(2), LogStart::FIRST, options(true)).expect("an unused log");
     log.append(&mut record_of(1)).expect("no faults");
     let mut huge = EpochRecord::new();
     huge.begin(2);
     huge.push(0, &vec![1; 200 << 10]);
     assert!(log.append(&mut huge).is_err_and(|error| error.is_log_full()), "not behind another");
-    let start = log.switch().expect("the other half was never used");
-    log.append(&mut huge).expect("alone in its half");
+    let start = log.switch().expect("the other segment was never used");
+    log.append(&mut huge).expect("alone in its segment");
     assert!(log.append(&mut record_of(3)).is_err_and(|error| error.is_log_full()), "nor another behind it");
-    let seen = replay(&disk, &dir(), &UUID, start, |_, _, _| Ok(())).expect("nothing is damaged");
+    let seen = replay(&disk, files(2), start, |_, _, _| Ok(())).expect("nothing is damaged");
     assert_eq!((seen.records, seen.bytes), (1, 200 << 10));
 }
 
 #[test]
 fn the_log_keeps_its_bounds() {
     let disk = logged(0, true);
-    let mut log = Log::open(&disk, &dir(), UUID, LogStart::FIRST, options(true)).expect("an unused log");
+    let mut log = Log::open(&disk, files(2), LogStart::FIRST, options(true)).expect("an unused log");
     let mut epoch = 0;
     let error = loop {
         match log.append(&mut record_of(epoch + 1)) {
@@ -261,19 +263,19 @@ fn the_log_keeps_its_bounds() {
         }
     };
     assert!(error.is_log_full() && !log.is_poisoned());
-    assert_eq!((log.capacity(), log.used_bytes() <= log.maximum()), (64 << 10, true));
-    log.switch().expect("the other half was never used");
-    log.append(&mut record_of(epoch + 1)).expect("there is room in the other half");
-    assert!(log.switch().is_err_and(|error| error.is_log_full()), "the first half is still needed");
+    assert_eq!((log.capacity(), log.used_bytes() <= log.total() / 2), (64 << 10, true));
+    log.switch().expect("the other segment was never used");
+    log.append(&mut record_of(epoch + 1)).expect("there is room in the other segment");
+    assert!(log.switch().is_err_and(|error| error.is_log_full()), "the first segment is still needed");
     log.trim(8 << 10).expect("no faults");
     assert_eq!(log.disk_bytes().ok(), Some(80 << 10), "and not cut");
     log.release();
     log.trim(8 << 10).expect("no faults");
     assert_eq!(log.disk_bytes().ok(), Some(24 << 10));
-    let seen = read_back(&disk, &UUID, log.start(), epoch).expect("nothing is damaged");
+    let seen = read_back(&disk, files(2), log.start(), epoch).expect("nothing is damaged");
     assert_eq!(seen.last_epoch, Some(epoch + 1));
-    let reopened = Log::open(&disk, &dir(), UUID, log.start(), options(true));
-    assert!(matches!(reopened, Err(MediumError::NotClean { .. })), "a used half is not written over");
+    let reopened = Log::open(&disk, files(2), log.start(), options(true));
+    assert!(matches!(reopened, Err(MediumError::NotClean { .. })), "a used segment is not written over");
 }
 
 fn with_two_states() -> (SimDisk, Superblock) {
@@ -367,7 +369,7 @@ fn another_version_is_reported_whatever_the_rest_is() {
 
 #[test]
 fn a_valid_superblock_with_another_meaning_is_reported() {
-    // (offset, value): lines of 128 bytes, no leaf block, state 9, image 9, half 2.
+    // (offset, value): lines of 128 bytes, no leaf block, state 9, image 9, segment 2.
     for (field, value) in [(20, 128_u32), (48, 0), (56, 9), (60, 9), (160, 2)] {
         let (disk, block) = with_two_states();
         let slot = (block.sequence & 1) as usize * 4096;

@@ -1,8 +1,8 @@
 //! Calls that fail: every call of a session, with every kind of failure, once and permanently.
 
-use crate::session::{Database, UUID, dir, is_there, make_dir, options, read_back, record_of, recovered};
+use crate::session::{Database, UUID, dir, files, is_there, make_dir, options, read_back, record_of, recovered};
 use holm_medium::error::{MediumError, Result};
-use holm_medium::log::{Log, LogStart};
+use holm_medium::log::{Log, LogFiles, LogStart};
 use holm_medium::vfs::{RealFs, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 
@@ -86,10 +86,10 @@ fn a_full_disk_harms_nothing_and_ends() {
         }
     };
     assert!(error.is_no_space() && !database.log.is_poisoned());
-    let (held, capacity) = (database.acknowledged, database.log.capacity());
+    let (held, segments) = (database.acknowledged, database.log.segments());
     disk.heal();
     database.put().expect("there is space again");
-    assert!(database.log.capacity() > capacity);
+    assert!(database.log.segments() > segments);
     assert_eq!(recovered(&disk.crash_to_durable()).ok(), Some(held + 1));
 }
 
@@ -126,16 +126,17 @@ fn the_same_log_on_real_files() -> Result<()> {
             log.append(&mut record_of(epoch))?;
         }
         let mut epochs = Vec::new();
-        let seen = holm_medium::log::replay(&RealFs, &place, &UUID, LogStart::FIRST, |epoch, _, _| {
-            epochs.push(epoch);
-            Ok(())
-        })?;
+        let seen =
+            holm_medium::log::replay(&RealFs, LogFiles { dir: &place, ..files(2) }, LogStart::FIRST, |epoch, _, _| {
+                epochs.push(epoch);
+                Ok(())
+            })?;
         epochs.dedup();
         assert_eq!((epochs, seen.records, seen.next), ((1..=6).collect(), 6, log.position()));
         assert!(log.disk_bytes()? >= 16 << 10);
         std::fs::remove_dir_all(&place).map_err(|e| MediumError::io("removing", &place, e))?;
     }
-    let nothing = read_back(&SimDisk::new(), &UUID, LogStart::FIRST, 0);
+    let nothing = read_back(&SimDisk::new(), files(2), LogStart::FIRST, 0);
     assert!(matches!(nothing, Err(MediumError::Io { .. })), "no log at all is an error of its own");
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Loss of power at every call, and every image that it may leave.
 
-use crate::session::{Database, UUID, boundaries, is_there, logged, options, read_back, record_of, recovered};
+use crate::session::{Database, UUID, boundaries, files, is_there, logged, options, read_back, record_of, recovered};
 use crate::session::{dir, log_0, made, make_dir, superblock};
 use holm_medium::error::MediumError;
 use holm_medium::log::{Log, LogStart};
@@ -28,7 +28,7 @@ fn a_record_torn_at_any_byte_is_the_tail() {
     let whole = logged(3, true).contents(&log_0()).expect("it was made");
     for bytes in 0..=padded {
         let disk = torn_copy(&before, &whole, bytes);
-        let seen = read_back(&disk, &UUID, LogStart::FIRST, 0).expect("a torn tail is no damage");
+        let seen = read_back(&disk, files(2), LogStart::FIRST, 0).expect("a torn tail is no damage");
         assert_eq!(seen.last_epoch, Some(if bytes < needed { 2 } else { 3 }), "{bytes} bytes of {padded}");
         assert_eq!(seen.torn, (0 < bytes && bytes < needed).then(|| boundaries(2)[2]), "{bytes} bytes");
     }
@@ -58,7 +58,7 @@ fn any_subset_of_a_records_sectors_is_all_or_nothing() {
             let disk = cut(epochs, direct, kind, Fault::PowerCut);
             let (mut without, mut with) = (0_u32, 0_u32);
             let all = disk.for_each_crash(600, |after| {
-                let seen = read_back(&after, &UUID, LogStart::FIRST, 0).expect("a torn tail is no damage");
+                let seen = read_back(&after, files(2), LogStart::FIRST, 0).expect("a torn tail is no damage");
                 match epochs - seen.last_epoch.unwrap_or(0) {
                     0 => with += 1,
                     1 => without += 1,
@@ -134,13 +134,13 @@ fn a_record_torn_right_after_a_switch_does_not_stop_recovery() {
     let disk = SimDisk::new();
     let mut database = Database::create(&disk, true).expect("no faults");
     database.put().expect("no faults");
-    database.log.switch().expect("the other half was never used");
+    database.log.switch().expect("the other segment was never used");
     disk.fail(Kind::Write, disk.calls().of(Kind::Write), Fault::TornAt(100));
     assert!(database.put().is_err());
     let after = disk.crash_to_durable();
     let mut database = Database::open(&after, true).expect("power loss damages nothing");
     assert_eq!(database.acknowledged, 1);
-    // The rest of the torn record lies in the half that is written now, and belongs to another pass.
+    // The rest of the torn record lies in the segment that is written now, and belongs to another pass.
     database.put().expect("no faults");
     assert_eq!(recovered(&after).ok(), Some(2));
 }

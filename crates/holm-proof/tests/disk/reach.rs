@@ -1,6 +1,6 @@
 //! How far records reach: replay reads enough to find the intact records behind damage, and no more.
 
-use crate::session::{UUID, dir, log_0, make_dir, record_of};
+use crate::session::{UUID, dir, files, log_0, make_dir, record_of};
 use holm_medium::error::MediumError;
 use holm_medium::log::{EpochRecord, Log, LogOptions, LogStart, verify};
 use holm_proof::disk::{Kind, SimDisk};
@@ -17,7 +17,7 @@ fn large(epoch: u64) -> EpochRecord {
 
 fn new_log(disk: &SimDisk) -> Log {
     make_dir(disk).expect("no faults");
-    let options = LogOptions { initial: 16 << 10, maximum: 128 << 20, direct: true };
+    let options = LogOptions { initial: 16 << 10, total: 256 << 20, segments: 2, direct: true };
     Log::create(disk, &dir(), UUID, options).expect("no faults")
 }
 
@@ -31,18 +31,18 @@ fn damage_before_records_of_any_size_is_no_tail() {
         begun.push(log.position().offset as usize);
         log.append(&mut epoch_record).expect("no faults");
     }
-    let seen = verify(&disk, &dir(), &UUID, LogStart::FIRST).expect("nothing is damaged");
+    let seen = verify(&disk, files(2), LogStart::FIRST).expect("nothing is damaged");
     assert_eq!((seen.records, seen.last_epoch), (4, Some(4)));
     assert_eq!(seen.next, log.position(), "what says how far is a record too");
     let last = begun[3];
     for byte in begun.into_iter().flat_map(|at| [at, at + 4096]).filter(|at| *at < last) {
         let disk = disk.kill();
         assert!(disk.flip(&log_0(), byte + 40, 3));
-        let outcome = verify(&disk, &dir(), &UUID, LogStart::FIRST);
+        let outcome = verify(&disk, files(2), LogStart::FIRST);
         assert!(matches!(outcome, Err(MediumError::Corrupt { .. })), "byte {byte}: {outcome:?}");
     }
     assert!(disk.flip(&log_0(), last + 40, 3));
-    assert_eq!(verify(&disk, &dir(), &UUID, LogStart::FIRST).expect("the tail").last_epoch, Some(3));
+    assert_eq!(verify(&disk, files(2), LogStart::FIRST).expect("the tail").last_epoch, Some(3));
 }
 
 #[test]
@@ -51,14 +51,14 @@ fn what_older_passes_left_far_behind_is_not_read() {
     let mut log = new_log(&disk);
     for pass in 0..2 {
         (0..2).for_each(|epoch| log.append(&mut large(pass * 2 + epoch)).expect("no faults"));
-        log.switch().expect("the other half was released");
+        log.switch().expect("the other segment was released");
         log.release();
     }
     log.append(&mut record_of(9)).expect("no faults");
     let (start, before) = (log.start(), disk.calls().of(Kind::Read));
-    let seen = verify(&disk, &dir(), &UUID, start).expect("nothing is damaged");
+    let seen = verify(&disk, files(2), start).expect("nothing is damaged");
     assert_eq!(seen.last_epoch, Some(9));
     let read = disk.calls().of(Kind::Read) - before;
-    // One mebibyte per read: sixteen for each half, which has thirty-four and more.
+    // One mebibyte per read: sixteen for each segment, which has thirty-four and more.
     assert!((32..40).contains(&read), "{read} reads");
 }

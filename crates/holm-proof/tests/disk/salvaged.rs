@@ -6,7 +6,7 @@ use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::SimDisk;
 
 fn salvaged(disk: &SimDisk) -> SalvagedLog {
-    SalvagedLog::read(disk, &dir()).expect("readable")
+    SalvagedLog::read(disk, &dir(), 2).expect("readable")
 }
 
 fn sequences(log: &SalvagedLog) -> Vec<u64> {
@@ -35,15 +35,15 @@ fn whole_records_are_found_around_a_broken_one() {
 }
 
 #[test]
-fn a_missing_half_and_a_length_that_lies_are_no_errors() {
+fn a_missing_segment_and_a_length_that_lies_are_no_errors() {
     let disk = logged(3, true);
     disk.remove(&log_1()).expect("it is there");
     assert!(disk.overwrite(&log_0(), 48, &u32::MAX.to_le_bytes()));
     let log = salvaged(&disk);
-    assert_eq!((sequences(&log), log.broken.len(), &log.missing[..]), (vec![2, 3], 1, &["log.1"][..]));
+    assert_eq!((sequences(&log), log.broken.len(), &log.missing[..]), (vec![2, 3], 1, &["log.1".to_owned()][..]));
 }
 
-/// Each page claims the rest of the half. A search without a bound would read half of the pages squared.
+/// Each page claims the rest of the segment. A search without a bound would read half of the pages squared.
 #[test]
 fn pages_that_all_claim_long_records_are_read_a_bounded_number_of_times() {
     let disk = logged(1, true);

@@ -1,7 +1,7 @@
 //! A database without a tree: epochs whose numbers determine their bytes, a log, a superblock, recovery.
 
 use holm_medium::error::{MediumError, Result};
-use holm_medium::log::{EpochRecord, Log, LogOptions, LogStart, Replayed, replay};
+use holm_medium::log::{EpochRecord, Log, LogFiles, LogOptions, LogStart, Replayed, replay};
 use holm_medium::superblock::{Geometry, ImageKind, State, Superblock, reserve, superblock_path};
 use holm_medium::vfs::{How, Identity, Vfs, VfsFile};
 use holm_proof::disk::SimDisk;
@@ -13,6 +13,11 @@ pub(crate) fn dir() -> PathBuf {
     PathBuf::from("/d")
 }
 
+/// The files of a log of some segments.
+pub(crate) fn files(segments: u8) -> LogFiles<'static> {
+    LogFiles { dir: Path::new("/d"), uuid: UUID, segments }
+}
+
 pub(crate) fn log_0() -> PathBuf {
     dir().join("log.0")
 }
@@ -22,7 +27,12 @@ pub(crate) fn log_1() -> PathBuf {
 }
 
 pub(crate) fn options(direct: bool) -> LogOptions {
-    LogOptions { initial: 16 << 10, maximum: 64 << 10, direct }
+    LogOptions { initial: 16 << 10, total: 128 << 10, segments: 2, direct }
+}
+
+/// Segments of four pages, of which two are made at first.
+pub(crate) fn segmented(direct: bool) -> LogOptions {
+    LogOptions { segments: 5, ..options(direct) }
 }
 
 /// The superblock's file, created.
@@ -44,6 +54,7 @@ pub(crate) fn superblock() -> Superblock {
         records: Identity { device: 5, inode: 6, birth_ns: 7, file_system: 8, trusted: false },
         epoch: 0,
         log_start: LogStart::FIRST,
+        log_segments: 2,
         image: ImageKind::Shared,
         leaves_sum: 0,
         lengths: [4096, 65_536],
@@ -66,9 +77,9 @@ pub(crate) fn record_of(epoch: u64) -> EpochRecord {
 }
 
 /// Replays, and compares every run with what its epoch must have logged. Epochs must be consecutive from `after`.
-pub(crate) fn read_back(vfs: &dyn Vfs, uuid: &[u8; 16], start: LogStart, after: u64) -> Result<Replayed> {
+pub(crate) fn read_back(vfs: &dyn Vfs, files: LogFiles<'_>, start: LogStart, after: u64) -> Result<Replayed> {
     let mut met: Vec<(u64, u64, Vec<u8>)> = Vec::new();
-    let seen = replay(vfs, &dir(), uuid, start, |epoch, location, bytes| {
+    let seen = replay(vfs, files, start, |epoch, location, bytes| {
         met.push((epoch, location, bytes.to_vec()));
         Ok(())
     })?;
@@ -96,7 +107,7 @@ pub(crate) fn logged(epochs: u64, direct: bool) -> SimDisk {
     disk
 }
 
-/// Where each record lies in the first half, and where the last one ends.
+/// Where each record lies in the first segment, and where the last one ends.
 pub(crate) fn boundaries(epochs: u64) -> Vec<u64> {
     let mut all = vec![0];
     (1..=epochs).for_each(|epoch| all.push(all[all.len() - 1] + record_of(epoch).padded_len()));
@@ -105,6 +116,7 @@ pub(crate) fn boundaries(epochs: u64) -> Vec<u64> {
 
 /// An open database.
 pub(crate) struct Database {
+    disk: SimDisk,
     superblock_file: Box<dyn VfsFile>,
     pub(crate) superblock: Superblock,
     pub(crate) log: Log,
@@ -117,10 +129,11 @@ pub(crate) struct Database {
 impl Database {
     pub(crate) fn create(disk: &SimDisk, direct: bool) -> Result<Database> {
         make_dir(disk).map_err(|e| MediumError::io("creating", &dir(), e))?;
-        let log = Log::create(disk, &dir(), UUID, options(direct))?;
+        let mut log = Log::create(disk, &dir(), UUID, segmented(direct))?;
+        log.aim_at(0);
         let mut superblock = superblock();
         let superblock_file = made(disk, &mut superblock)?;
-        Ok(Database { superblock_file, superblock, log, acknowledged: 0, attempted: 0 })
+        Ok(Database { disk: disk.clone(), superblock_file, superblock, log, acknowledged: 0, attempted: 0 })
     }
 
     /// Recovery: replays the log, assumes that the replayed data is durable in the data files, and starts a new log.
@@ -128,25 +141,42 @@ impl Database {
         let path = superblock_path(&dir());
         let superblock_file = disk.open(&path, How::WRITE).map_err(|e| MediumError::io("opening", &path, e))?;
         let (mut superblock, _) = Superblock::read(&*superblock_file, &path)?;
-        let seen = read_back(disk, &superblock.uuid, superblock.log_start, superblock.epoch)?;
+        let seen = read_back(disk, superblock.log_files(&dir()), superblock.log_start, superblock.epoch)?;
         superblock.epoch = seen.last_epoch.unwrap_or(superblock.epoch);
         superblock.log_start = seen.next.fresh_start();
         superblock.write(&*superblock_file, &path)?;
-        let log = Log::open(disk, &dir(), UUID, superblock.log_start, options(direct))?;
+        let mut log = Log::open(disk, superblock.log_files(&dir()), superblock.log_start, segmented(direct))?;
+        log.aim_at(0);
         let epoch = superblock.epoch;
-        Ok(Database { superblock_file, superblock, log, acknowledged: epoch, attempted: epoch })
+        Ok(Database { disk: disk.clone(), superblock_file, superblock, log, acknowledged: epoch, attempted: epoch })
     }
 
     /// One epoch. Retried once if the disk was full and may have space again.
     pub(crate) fn put(&mut self) -> Result<()> {
         let mut epoch_record = record_of(self.acknowledged + 1);
         self.attempted = self.acknowledged + 1;
+        if self.log.wants_segment(epoch_record.padded_len()) {
+            self.add_segment()?;
+        }
         match self.log.append(&mut epoch_record) {
             Err(error) if error.is_no_space() && !self.log.is_poisoned() => self.log.append(&mut epoch_record)?,
             other => other?,
         }
         self.acknowledged += 1;
         Ok(())
+    }
+
+    fn add_segment(&mut self) -> Result<()> {
+        match self.log.make_segment(&self.disk, &dir()) {
+            Err(error) if error.is_no_space() => Ok(()),
+            made => {
+                let made = made?;
+                self.superblock.log_segments = self.log.segments() + 1;
+                self.superblock.write(&*self.superblock_file, &superblock_path(&dir()))?;
+                self.log.add(made);
+                Ok(())
+            }
+        }
     }
 
     pub(crate) fn checkpoint(&mut self) -> Result<()> {
@@ -157,9 +187,9 @@ impl Database {
         self.log.trim(8 << 10)
     }
 
-    /// Epochs that make the log grow, a checkpoint with an epoch between its two halves, and epochs after it.
+    /// Epochs that make the log grow and move on, a checkpoint with an epoch in the midst of it, and epochs after it.
     pub(crate) fn work(&mut self) -> Result<()> {
-        (0..4).try_for_each(|_| self.put())?;
+        (0..6).try_for_each(|_| self.put())?;
         let epoch = self.acknowledged;
         self.superblock.log_start = self.log.switch()?;
         self.put()?;

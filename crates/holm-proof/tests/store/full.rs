@@ -6,14 +6,14 @@ use holm::{Durability, Error};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 
 const SMALL: usize = 30_000;
-/// More than both halves of a new log.
+/// More than both segments of a new log.
 const LARGE: usize = 300_000;
 
 fn put(key: u32, len: usize) -> Vec<(usize, Vec<u8>, Option<Vec<u8>>)> {
     vec![(0, key.to_be_bytes().to_vec(), Some(vec![key as u8; len]))]
 }
 
-/// A database with small halves and much free space in its data files, on a disk without any more space.
+/// A database with small segments and much free space in its data files, on a disk without any more space.
 fn roomy(mode: Mode) -> (SimDisk, Contents) {
     let disk = SimDisk::new();
     let mut session = Session::begin(mode.open(&disk).expect("no faults"), mode, Contents::new()).expect("no faults");

@@ -366,7 +366,7 @@ fn superblocks_with_impossible_numbers() {
         ("no epoch", |it| it.epoch = u64::MAX),
         ("the last pass", |it| it.log_start.pass = u64::MAX),
         ("the last sequence", |it| it.log_start.sequence = u64::MAX),
-        ("a third half", |it| it.log_start.half = 2),
+        ("a third segment of two", |it| it.log_start.segment = 2),
         ("endless files", |it| it.lengths = [u64::MAX; 2]),
         ("empty files", |it| it.lengths = [0; 2]),
         ("odd files", |it| it.lengths = [4097, 77]),

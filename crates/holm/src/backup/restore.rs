@@ -14,6 +14,7 @@ use crate::mark::MARK;
 use crate::operation::Operation;
 use crate::options::Builder;
 use crate::record_buffer::write_record;
+use holm_medium::log::is_segment_name;
 use holm_medium::vfs::{How, Vfs};
 use holm_medium::{CREATED_FILES, INDEX_FILE, NEW_INDEX_FILE};
 use std::ffi::OsString;
@@ -133,9 +134,10 @@ fn leftovers(vfs: &dyn Vfs, folder: &Path) -> Result<Option<Vec<String>>> {
         return Ok(None);
     }
     let names = vfs.list(folder).map_err(failed("reading", folder))?;
-    // Checkpoints and closing write an index, beside a superblock only.
+    // Checkpoints and closing write an index, and the log gets more segments, beside a superblock only.
     let created = names.iter().any(|name| name == "superblock");
-    let is_own = |name: &str| CREATED_FILES.contains(&name) || created && [INDEX_FILE, NEW_INDEX_FILE].contains(&name);
+    let is_later = |name: &str| [INDEX_FILE, NEW_INDEX_FILE].contains(&name) || is_segment_name(name);
+    let is_own = |name: &str| CREATED_FILES.contains(&name) || created && is_later(name);
     match names.iter().find(|name| !is_own(name)) {
         Some(foreign) => {
             let (path, found) = (folder.into(), format!("a file {foreign:?}"));

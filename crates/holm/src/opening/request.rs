@@ -98,7 +98,7 @@ pub(super) fn options_of(builder: &Builder, agrees: Agrees) -> JournaledOptions 
         private: builder.image == ImageMode::Private,
         reserve: [leaves, records].map(if builder.capacity.is_some() { Reserve::Exactly } else { Reserve::AtMost }),
         heap: builder.heap,
-        log: LogOptions { initial: 128 << 10, maximum: (builder.log_bytes / 2).max(1 << 20), direct: true },
+        log: LogOptions { total: builder.log_bytes.max(2 << 20), ..LogOptions::default() },
         agrees,
     }
 }

@@ -15,7 +15,7 @@ use super::found::Found;
 use super::report::RepairReport;
 use crate::error::{Error, Result};
 use crate::options::Builder;
-use holm_medium::log::{SalvagedLog, SalvagedRecord};
+use holm_medium::log::{FIRST_SEGMENTS, SalvagedLog, SalvagedRecord};
 use holm_medium::superblock::{ImageKind, State, Superblock, open_superblock, superblock_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{Area, Epoch, LAST_EPOCH, MediumError, doubts};
@@ -56,8 +56,9 @@ impl Evidence {
         let vfs = &*builder.vfs;
         let (lock, superblock) = read_superblock(vfs, folder, report)?;
         let files = [open_file(vfs, folder, "leaves", report)?, open_file(vfs, folder, "records", report)?];
-        let log = SalvagedLog::read(vfs, folder)?;
-        if lock.is_none() && files.iter().all(Option::is_none) && log.missing.len() == 2 {
+        let segments = superblock.as_ref().map_or(FIRST_SEGMENTS, |superblock| superblock.log_segments);
+        let log = SalvagedLog::read(vfs, folder, segments)?;
+        if lock.is_none() && files.iter().all(Option::is_none) && !log.has_files() {
             return Err(Error::NotFound { path: folder.into() });
         }
         report.losses.extend(log.missing.iter().map(|name| format!("{name} is missing")));

@@ -1,15 +1,16 @@
-//! One half of the log: its file, and how it is created and opened.
+//! One segment of the log: its file, and how it is created and opened.
 
 #![forbid(unsafe_code)]
 
 use super::options::LogOptions;
+use super::position::MOST_SEGMENTS;
 use crate::error::{MediumError, Result};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, zero_fill};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A half, open for records.
-pub(super) struct Half {
+/// A segment, open for records.
+pub(super) struct Segment {
     pub(super) path: PathBuf,
     pub(super) file: Box<dyn VfsFile>,
     /// Whether `file` bypasses the page cache, so that a write is durable when it returns.
@@ -18,19 +19,19 @@ pub(super) struct Half {
     pub(super) capacity: u64,
 }
 
-impl Half {
-    pub(super) fn open(vfs: &dyn Vfs, path: PathBuf, options: &LogOptions) -> Result<Half> {
+impl Segment {
+    pub(super) fn open(vfs: &dyn Vfs, path: PathBuf, options: &LogOptions) -> Result<Segment> {
         let (file, direct) = open_for_records(vfs, &path, options.direct)
-            .map_err(|e| MediumError::opening_to_write("opening a log half", &path, e))?;
-        let len = file.len().map_err(|e| MediumError::io("measuring a log half", &path, e))?;
+            .map_err(|e| MediumError::opening_to_write("opening a log segment", &path, e))?;
+        let len = file.len().map_err(|e| MediumError::io("measuring a log segment", &path, e))?;
         if len < FORMAT_PAGE {
             return Err(too_short(&path, len));
         }
-        Ok(Half { path, file, direct, capacity: len / FORMAT_PAGE * FORMAT_PAGE })
+        Ok(Segment { path, file, direct, capacity: len / FORMAT_PAGE * FORMAT_PAGE })
     }
 }
 
-/// Opens a half, bypassing the page cache if `direct` asks for it and the file system can; returns whether it does.
+/// Opens a segment, bypassing the page cache if `direct` asks for it and the file system can; returns whether it does.
 fn open_for_records(vfs: &dyn Vfs, path: &Path, direct: bool) -> io::Result<(Box<dyn VfsFile>, bool)> {
     if direct {
         match vfs.open(path, How { direct: true, ..How::WRITE }) {
@@ -42,9 +43,12 @@ fn open_for_records(vfs: &dyn Vfs, path: &Path, direct: bool) -> io::Result<(Box
     vfs.open(path, How::WRITE).map(|file| (file, false))
 }
 
-/// Creates a half of zeros; all but its name is durable.
-pub(super) fn make_half(vfs: &dyn Vfs, path: &Path, bytes: u64) -> io::Result<()> {
-    assert!(bytes > 0 && bytes.is_multiple_of(FORMAT_PAGE), "a half of {bytes} bytes, not of pages of {FORMAT_PAGE}");
+/// Creates a segment of zeros; all but its name is durable.
+pub(super) fn make_segment(vfs: &dyn Vfs, path: &Path, bytes: u64) -> io::Result<()> {
+    assert!(
+        bytes > 0 && bytes.is_multiple_of(FORMAT_PAGE),
+        "a segment of {bytes} bytes, not of pages of {FORMAT_PAGE}"
+    );
     let file = vfs.open(path, How::CREATE)?;
     file.set_len(0)?;
     file.allocate(0, bytes)?;
@@ -52,17 +56,22 @@ pub(super) fn make_half(vfs: &dyn Vfs, path: &Path, bytes: u64) -> io::Result<()
     file.sync_all()
 }
 
-/// The file of a half.
-pub fn half_path(dir: &Path, half: u8) -> PathBuf {
-    dir.join(if half == 0 { "log.0" } else { "log.1" })
+/// The file of a segment.
+pub fn segment_path(dir: &Path, segment: u8) -> PathBuf {
+    dir.join(format!("log.{segment}"))
 }
 
-/// The error for a file that is too short to be a half.
+/// Whether a file of this name can be a segment.
+pub fn is_segment_name(name: &str) -> bool {
+    (0..MOST_SEGMENTS).any(|segment| name.strip_prefix("log.").is_some_and(|rest| rest == segment.to_string()))
+}
+
+/// The error for a file that is too short to be a segment.
 pub(super) fn too_short(path: &Path, len: u64) -> MediumError {
     MediumError::Corrupt {
         path: path.to_path_buf(),
         offset: len,
-        what: "the length of a log half",
+        what: "the length of a log segment",
         found: format!("{len} bytes"),
         expected: format!("{FORMAT_PAGE} bytes at least"),
     }
