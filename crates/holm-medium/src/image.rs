@@ -5,7 +5,7 @@
 //! for types that consist of words only.
 
 use crate::loc::{Area, LINE, Loc, parts};
-use crate::paging::Paging;
+use crate::paging::{self, Paging};
 use crate::persistent::Persistent;
 use crate::region::Region;
 use crate::sys::{self, Mapping};
@@ -47,6 +47,7 @@ impl Image {
         let region = self.area(area);
         let bytes = bytes.min((region.len() as u64).saturating_sub(offset));
         if bytes > 0 {
+            paging::announced();
             region.announce(offset as usize, bytes as usize);
         }
     }

@@ -65,7 +65,7 @@ pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};
 pub use medium::Medium;
 pub use pace::Pace;
-pub use paging::Paging;
+pub use paging::{Paging, TimedRead};
 pub use persistent::{Persistent, atomics, scratch_atomics};
 pub use region::{Backing, LARGE_PAGE, Region};
 pub use retention::{Floor, FloorKind, GRACE, Retention};

@@ -9,7 +9,7 @@ use crate::latch::Version;
 use crate::leaf::{Full, Leaf as _, Prefetch as _};
 use crate::superseded::Superseded;
 use crate::tree_set::TreeSet;
-use holm_medium::sync::Instant;
+use holm_medium::TimedRead;
 use holm_medium::{Area, Epoch, Guard, Medium, Result};
 
 /// Search keys that travel together: as many lines as a core can wait for at once.
@@ -84,9 +84,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Notes how long a whole group takes, by which the next ones know whether reads wait for the disk.
     #[inline]
     fn measure<T>(&self, search_keys: usize, group: impl FnOnce() -> T) -> T {
-        let begun = (search_keys >= GROUP).then(Instant::now);
+        let read = (search_keys >= GROUP).then(TimedRead::begin);
         let done = group();
-        begun.into_iter().for_each(|begun| self.image.paging().note(begun, 0));
+        read.into_iter().for_each(|read| self.image.paging().note(read, 0));
         done
     }
 

@@ -19,7 +19,7 @@ use crate::operation::Operation;
 use crate::pace::pause_after;
 use crate::record;
 use holm_medium::sync::{Instant, sleep};
-use holm_medium::{RecordRun, Word};
+use holm_medium::{RecordRun, TimedRead, Word};
 use holm_tree::{Keys, LeafCursor, SeekTarget, Seen, Slot};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -249,7 +249,7 @@ impl Compact {
         let (store, cursor) = (&self.engine.store, &mut self.cursor);
         let paging = store.storage.image().paging();
         loop {
-            let begun = Instant::now();
+            let read = TimedRead::begin();
             store.index.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), 0, cursor);
             let chosen = choose(&cursor.pairs);
             if paging.waits() {
@@ -257,7 +257,7 @@ impl Compact {
             }
             let keys = || chosen.iter().filter_map(|slot| store.keys.key(*slot)).collect();
             if let Some(keys) = store.copied(tree, Some(cursor.leaf_version), keys)? {
-                paging.note(begun, 0);
+                paging.note(read, 0);
                 self.report.records_read += cursor.pairs.len() as u64;
                 return Ok((chosen, keys));
             }

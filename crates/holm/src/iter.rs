@@ -14,7 +14,7 @@ use crate::keys::{Records, SearchKey, beyond};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::leaf_source::LeafSource;
 use crate::slice::{Slice, show};
-use holm_medium::sync::Instant;
+use holm_medium::TimedRead;
 use holm_tree::{LeafCursor, SeekTarget};
 use std::cell::Cell;
 use std::iter::FusedIterator;
@@ -339,10 +339,10 @@ pub(crate) fn copy_part(
             None => SeekTarget::Last,
         };
         let paging = source.store().storage.image().paging();
-        let begun = (copied.measures() || paging.waits()).then(Instant::now);
+        let read = (copied.measures() || paging.waits()).then(TimedRead::begin);
         source.copy_leaf(&tree.root, target, ahead, cursor);
         if let Some(remainder) = copied.refill(source, tree, cursor, bounds)? {
-            begun.into_iter().for_each(|begun| paging.note(begun, copied.bytes()));
+            read.into_iter().for_each(|read| paging.note(read, copied.bytes()));
             return Ok(remainder);
         }
     }
