@@ -1,10 +1,10 @@
 //! Whether reads of an image wait for the disk, as they do where the data are larger than memory.
 //!
 //! A page that is not in memory costs a read of tens of microseconds, and a fault waits for it alone. A disk serves
-//! many reads at a time, so a reader that knows several pages announces all of them before it touches the first.
-//! An announcement is a system call, though, and would cost more than the read itself where the page is in memory. So
-//! readers of several records measure how long some of their reads take, and announce only after one that was long. What
-//! the announcements of a read take does not count: otherwise the first long one, of a thread that had lost its
+//! many reads at a time, so a reader that knows several pages announces all of them before it touches the first. An
+//! announcement is a system call, though, and would cost more than the read itself where the page is in memory. So
+//! readers of several records measure how long some of their reads take, and announce only after one that was long.
+//! What the announcements of a read take does not count: otherwise the first long one, of a thread that had lost its
 //! processor, would make all later ones long.
 
 use crate::sync::Instant;
