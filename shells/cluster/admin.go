@@ -60,8 +60,8 @@ func (h *host) administer(verb string, given []string) ([]byte, error) {
 		return json.Marshal(h.replicaStatuses())
 	case verb == "PART" && len(given) == 3:
 		return h.relayed(given[0], given[1], []byte(given[2]))
-	case verb == "JOIN" && len(given) == 4:
-		return h.join(given[0], member{Address: given[1], Raft: given[2], Plain: given[3]})
+	case verb == "JOIN" && (len(given) == 4 || len(given) == 5):
+		return h.join(given[0], member{Address: given[1], Raft: given[2], Plain: given[3]}, given[4:])
 	case verb == "DRAIN" && len(given) == 1:
 		return nil, h.changeNode(given[0], func(_ *placement, one *placed) error {
 			one.State = nodeDraining
@@ -126,10 +126,21 @@ func (h *host) relayed(group, kind string, payload []byte) ([]byte, error) {
 	return own.entry(entry, payload)
 }
 
-// join notes a new node and returns its settings. The same folder gets the same answer again.
-func (h *host) join(folder string, one member) ([]byte, error) {
+// join notes a new node and returns its settings. The same folder gets the same answer again. A node that does not say
+// its level knows the first one.
+func (h *host) join(folder string, one member, said []string) ([]byte, error) {
+	level := uint64(1)
+	if len(said) > 0 {
+		var err error
+		if level, err = strconv.ParseUint(said[0], 10, 8); err != nil {
+			return nil, fmt.Errorf("%q is no level", said[0])
+		}
+	}
 	var made settings
 	err := h.change(func(p *placement) (bool, error) {
+		if err := p.checkLevel(uint8(level)); err != nil {
+			return false, fmt.Errorf("the new node cannot come: %w", err)
+		}
 		id := uint64(0)
 		for _, known := range p.Nodes {
 			for _, address := range []string{known.Address, known.Raft, known.Plain} {
@@ -145,7 +156,7 @@ func (h *host) join(folder string, one member) ([]byte, error) {
 		if isNew {
 			id = p.newID()
 			one.ID = id
-			p.Nodes = append(p.Nodes, placed{member: one, Folder: folder, State: nodeUp})
+			p.Nodes = append(p.Nodes, placed{member: one, Folder: folder, State: nodeUp, Level: uint8(level)})
 		}
 		one.ID = id
 		made = *h.settings

@@ -32,12 +32,24 @@ type trials struct {
 	staleReads   bool
 	unwatched    bool
 	twoOwners    bool
+	// The highest level that is known, in place of the library's; 0: the library's.
+	level uint8
+}
+
+// knows returns the highest level of entries that a node of these trials knows.
+func (t *trials) knows() uint8 {
+	if t.level > 0 {
+		return t.level
+	}
+	return libraryLevel()
 }
 
 // host is a running node.
 type host struct {
 	settings *settings
 	tests    trials
+	// The highest level of entries.
+	knows    uint8
 	machines *machines
 	raft     *dragonboat.NodeHost
 	replicas *replicas
@@ -79,8 +91,8 @@ var (
 )
 
 // checkIdentity refuses a folder that is made again under the id of a node that others know, before it takes part: it
-// would not know what it has promised.
-func checkIdentity(first *placement, with *settings) error {
+// would not know what it has promised. It refuses a version that is too old for the cluster.
+func checkIdentity(first *placement, with *settings, knows uint8) error {
 	found := newest(first, with)
 	if found == nil {
 		return nil
@@ -91,16 +103,16 @@ func checkIdentity(first *placement, with *settings) error {
 	case known.Folder != "" && known.Folder != with.Folder:
 		return errOtherFolder
 	}
-	return nil
+	return found.checkLevel(knows)
 }
 
 func startHost(folder string, with *settings, tests trials) (*host, error) {
 	quiet()
-	if err := checkIdentity(founding(with), with); err != nil {
+	if err := checkIdentity(founding(with), with, tests.knows()); err != nil {
 		return nil, err
 	}
 	opened, err := openDatabase(filepath.Join(folder, "node.holm"),
-		options{privateImage: tests.privateImage, indexApart: tests.indexApart})
+		options{privateImage: tests.privateImage, indexApart: tests.indexApart, level: tests.level})
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +125,7 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 	started := &host{
 		settings: with,
 		tests:    tests,
+		knows:    tests.knows(),
 		machines: &machines{database: opened, groups: map[uint64]*group{}},
 		raft:     raft,
 		lanes:    make([]atomic.Pointer[lane], with.Groups+1),
@@ -129,7 +142,6 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 	go started.watchDisk(started.context, folder)
 	go started.spreadLeaders(started.context)
 	go started.reconcile(started.context)
-	go started.register(started.context)
 	return started, nil
 }
 

@@ -59,6 +59,8 @@ type lane struct {
 	// A bug for tests that are to catch it: reads do not ask the leader.
 	staleReads bool
 	isFull     func() bool
+	// The level of entries.
+	level func() uint8
 
 	mutex   sync.Mutex
 	leader  uint64
@@ -148,7 +150,7 @@ func (l *lane) propose(parts []*waiting) {
 	for _, part := range parts {
 		size += len(part.part)
 	}
-	entry := newEntry(entryCommands, size)
+	entry := newEntry(l.level(), entryCommands, size)
 	for _, part := range parts {
 		entry = append(entry, part.part...)
 	}
@@ -250,7 +252,7 @@ func (l *lane) readHere(part []byte) ([]byte, error) {
 // entry waits until the entry is applied here, but not for long after the leader has changed.
 func (l *lane) entry(kind int, payload []byte) ([]byte, error) {
 	change := l.change()
-	state, err := l.host.Propose(l.session, entryOf(kind, payload), requestTimeout)
+	state, err := l.host.Propose(l.session, entryOf(l.level(), kind, payload), requestTimeout)
 	if err != nil {
 		// It was not proposed.
 		return nil, errDown

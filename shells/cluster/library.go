@@ -54,7 +54,12 @@ type options struct {
 	capacity     uint64
 	privateImage bool
 	indexApart   bool
+	// The highest level of entries that is known; 0: the library's.
+	level uint8
 }
+
+// libraryLevel returns the highest level of entries that the library knows.
+func libraryLevel() uint8 { return uint8(C.holm_node_level()) }
 
 func switched(set bool) C.uint32_t {
 	if set {
@@ -73,6 +78,9 @@ func taken(out C.holm_bytes) []byte {
 // checked makes an error of a code.
 func checked(code C.int, out C.holm_bytes) ([]byte, error) {
 	bytes := taken(out)
+	if code == C.HOLM_NODE_LEVEL {
+		return nil, fmt.Errorf("%w: %s", errLevel, bytes)
+	}
 	if code < 0 {
 		return nil, fmt.Errorf("holm: %s", bytes)
 	}
@@ -90,6 +98,7 @@ func openDatabase(folder string, with options) (*database, error) {
 		capacity:      C.uint64_t(with.capacity),
 		private_image: switched(with.privateImage),
 		index_apart:   switched(with.indexApart),
+		level:         C.uint8_t(with.level),
 	}
 	var opened database
 	var out C.holm_bytes

@@ -28,7 +28,7 @@ type machine struct {
 func (m *machine) Open(<-chan struct{}) (uint64, error) {
 	opened, applied, err := m.machines.open(m.number)
 	m.group = opened
-	return applied, err
+	return applied, orHalt(m.number, err)
 }
 
 // Update applies all entries in one transaction, with the index of the last.
@@ -49,7 +49,7 @@ func (m *machine) Update(entries []sm.Entry) ([]sm.Entry, error) {
 	m.group.applies.Add(1)
 	m.group.applied.Add(int64(len(entries)))
 	if err != nil {
-		return nil, err
+		return nil, orHalt(m.number, err)
 	}
 	divided, err := divide(replies)
 	if err != nil || len(divided) != len(entries) {
@@ -121,7 +121,7 @@ func (m *machine) RecoverFromSnapshot(from io.Reader, stop <-chan struct{}) erro
 		default:
 		}
 		if _, err := io.ReadFull(from, header); errors.Is(err, io.EOF) {
-			return begun.finish()
+			return orHalt(m.number, begun.finish())
 		} else if err != nil {
 			return err
 		}

@@ -115,9 +115,11 @@ func serve(arguments []string) error {
 	flags.BoolVar(&tests.staleReads, "test-stale-reads", false, "for tests, a bug: reads do not ask the leader")
 	flags.BoolVar(&tests.unwatched, "test-unwatched", false, "for tests, a bug: EXEC forgets what was watched")
 	flags.BoolVar(&tests.twoOwners, "test-two-owners", false, "for tests, a bug: slots that move have two owners")
+	level := flags.Uint("test-level", 0, "for tests: the highest level of entries that the node knows; 0: its own")
 	page := flags.String("page", "", "the address of a page and of /metrics; empty: nowhere")
 	skew := flags.Int("test-clock-ms", 0, "for tests: the clock of the node is ahead by so many milliseconds")
 	_ = flags.Parse(arguments)
+	tests.level = uint8(*level)
 	if *skew != 0 {
 		clock = func() time.Time { return time.Now().Add(time.Duration(*skew) * time.Millisecond) }
 	}

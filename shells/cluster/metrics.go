@@ -88,6 +88,8 @@ func (h *host) metrics() string {
 				each.name, each.value)
 		}
 	}
+	fmt.Fprintf(&out, "# HELP holm_level the level of entries that the cluster has\n# TYPE holm_level gauge\n"+
+		"holm_level %d\n", h.placement.Load().current())
 	full := 0
 	if h.isFull.Load() {
 		full = 1

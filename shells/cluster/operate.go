@@ -49,6 +49,7 @@ func join(arguments []string) error {
 	address := asks.flags.String("address", "", "where clients of a cluster connect")
 	raft := asks.flags.String("raft", "", "where the other nodes connect")
 	plain := asks.flags.String("plain", "", "where clients connect that know nothing of clusters; empty: nowhere")
+	level := asks.flags.Uint("test-level", uint(libraryLevel()), "for tests: the highest level of entries that is known")
 	asks.flags.StringVar(&own.Authority, "ca", "", "certificate of the authority of the nodes")
 	asks.flags.StringVar(&own.Certificate, "cert", "", "certificate of this node")
 	asks.flags.StringVar(&own.Key, "key", "", "key of this node's certificate")
@@ -71,7 +72,7 @@ func join(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	said, err := asks.ask("JOIN", string(mark), *address, *raft, *plain)
+	said, err := asks.ask("JOIN", string(mark), *address, *raft, *plain, strconv.Itoa(int(*level)))
 	if err != nil {
 		return err
 	}
@@ -169,6 +170,7 @@ func status(arguments []string) error {
 // describe returns the placement as a text, with what the nodes say of their replicas.
 func (p *placement) describe(states map[uint64][]replicaStatus) string {
 	var out strings.Builder
+	fmt.Fprintf(&out, "level %d\n", p.current())
 	for _, one := range p.Nodes {
 		state := one.State
 		said, answers := states[one.ID]
@@ -184,7 +186,11 @@ func (p *placement) describe(states map[uint64][]replicaStatus) string {
 				leads++
 			}
 		}
-		fmt.Fprintf(&out, "node %d at %s: %s, %d replicas, leads %d\n", one.ID, one.Address, state, p.holds(one.ID), leads)
+		fmt.Fprintf(&out, "node %d at %s: %s, %d replicas, leads %d", one.ID, one.Address, state, p.holds(one.ID), leads)
+		if one.knows() != p.current() {
+			fmt.Fprintf(&out, ", knows level %d", one.knows())
+		}
+		out.WriteString("\n")
 	}
 	for number := range p.Groups {
 		g := &p.Groups[number]

@@ -10,13 +10,12 @@ import (
 )
 
 const (
-	level = 1
-
 	entryCommands = 0
 	entrySweep    = 1
 	entryFlush    = 2
 	entryCompare  = 3
 	entrySlots    = 4
+	entryLoad     = 5
 
 	partPipeline     = 0
 	partTransaction  = 1
@@ -54,11 +53,11 @@ func appendPart(bytes []byte, kind, protocol int, watches []watch, requests ...[
 }
 
 // entryOf returns an entry without commands. The payload of one about slots begins with its least time.
-func entryOf(kind int, payload []byte) []byte {
+func entryOf(level uint8, kind int, payload []byte) []byte {
 	if kind != entrySlots || len(payload) < 8 {
-		return append(newEntry(kind, len(payload)), payload...)
+		return append(newEntry(level, kind, len(payload)), payload...)
 	}
-	entry := newEntry(kind, len(payload))
+	entry := newEntry(level, kind, len(payload))
 	if least := binary.LittleEndian.Uint64(payload); least > binary.LittleEndian.Uint64(entry[2:]) {
 		binary.LittleEndian.PutUint64(entry[2:], least)
 	}
@@ -69,7 +68,7 @@ func entryOf(kind int, payload []byte) []byte {
 var clock = time.Now
 
 // newEntry returns the header of an entry, with this node's time and a seed.
-func newEntry(kind int, size int) []byte {
+func newEntry(level uint8, kind int, size int) []byte {
 	bytes := make([]byte, 0, entryHeader+size)
 	bytes = append(bytes, level, byte(kind))
 	bytes = binary.LittleEndian.AppendUint64(bytes, uint64(clock().UnixMilli()))

@@ -41,6 +41,8 @@ type placed struct {
 	State  string `json:"state"`
 	// It has begun to serve once, and may get replicas.
 	HasServed bool `json:"served,omitempty"`
+	// The highest level of entries that it knows; nothing is 1.
+	Level uint8 `json:"level,omitempty"`
 }
 
 // replica is one copy of a group. Its id is used once, and then by no other replica of any group.
@@ -64,6 +66,8 @@ type grouped struct {
 // placement is what the meta group has.
 type placement struct {
 	Version uint64 `json:"version"`
+	// The level of entries that nodes propose; nothing is 1.
+	Level uint8 `json:"level,omitempty"`
 	// The next id of a node or a replica.
 	Next  uint64   `json:"next"`
 	Nodes []placed `json:"nodes"`

@@ -11,6 +11,7 @@ const mostMoves = 2
 // plan changes the placement by a step, and returns whether there was one.
 func (p *placement) plan() bool {
 	isChanged := p.dropNodes()
+	isChanged = p.raise() || isChanged
 	for at := range p.Groups {
 		isChanged = p.Groups[at].leaveGone(p) || isChanged
 	}

@@ -27,7 +27,7 @@ const (
 func (h *host) reconcile(ctx context.Context) {
 	busy := make([]atomic.Bool, len(h.lanes))
 	moving := make([]atomic.Bool, len(h.lanes))
-	var isHinting, isDriving atomic.Bool
+	var isHinting, isDriving, isRegistering atomic.Bool
 	var driven time.Time
 	// round lets one of a kind run at a time, beside the others.
 	round := func(flag *atomic.Bool, work func()) {
@@ -49,6 +49,11 @@ func (h *host) reconcile(ctx context.Context) {
 			h.fail(errRemoved)
 			return
 		}
+		if err := h.placement.Load().checkLevel(h.knows); err != nil {
+			h.fail(err)
+			return
+		}
+		round(&isRegistering, h.register)
 		for group := range h.lanes {
 			round(&busy[group], func() {
 				if err := h.reconcileGroup(ctx, group); err != nil && ctx.Err() == nil {
@@ -250,26 +255,32 @@ func (h *host) hint() {
 	})
 }
 
-// register notes which folder this node has, once its own copy of the placement is there.
-func (h *host) register(ctx context.Context) {
-	for ctx.Err() == nil {
-		if now := h.placement.Load(); now.Version > 0 {
-			switch known := now.node(h.settings.ID); {
-			case known == nil, known.Folder == h.settings.Folder && known.HasServed:
-				return
-			case known.Folder != "" && known.Folder != h.settings.Folder:
-				h.fail(errOtherFolder)
-				return
-			}
-		}
-		_ = h.change(func(p *placement) (bool, error) {
-			known := p.node(h.settings.ID)
-			isMissing := known != nil && (known.Folder == "" || known.Folder == h.settings.Folder && !known.HasServed)
-			if isMissing {
-				known.Folder, known.HasServed = h.settings.Folder, true
-			}
-			return isMissing, nil
-		})
-		time.Sleep(roundTime)
+// register notes which folder this node has, and which level it knows, once its own copy of the placement is there. An
+// older version that changes the placement forgets levels: so each round looks again.
+func (h *host) register() {
+	now := h.placement.Load()
+	if now.Version == 0 {
+		return
 	}
+	isNoted := func(known *placed) bool {
+		return known.Folder == h.settings.Folder && known.HasServed && known.knows() == h.knows
+	}
+	switch known := now.node(h.settings.ID); {
+	case known == nil, isNoted(known):
+		return
+	case known.Folder != "" && known.Folder != h.settings.Folder:
+		h.fail(errOtherFolder)
+		return
+	}
+	_ = h.change(func(p *placement) (bool, error) {
+		known := p.node(h.settings.ID)
+		if known == nil || isNoted(known) || known.Folder != "" && known.Folder != h.settings.Folder {
+			return false, nil
+		}
+		if err := p.checkLevel(h.knows); err != nil {
+			return false, err
+		}
+		known.Folder, known.HasServed, known.Level = h.settings.Folder, true, h.knows
+		return true, nil
+	})
 }

@@ -129,7 +129,7 @@ func (r *replicas) begin(group int, id uint64, members map[uint64]dragonboat.Tar
 	}
 	ctx, stop := context.WithCancel(h.context)
 	begun := newLane(shard(group), id, h.raft)
-	begun.stop, begun.staleReads, begun.isFull = stop, h.tests.staleReads, h.isFull.Load
+	begun.stop, begun.staleReads, begun.isFull, begun.level = stop, h.tests.staleReads, h.isFull.Load, h.level
 	if leader, _, known, err := h.raft.GetLeaderID(shard(group)); err == nil && known {
 		begun.leaderIs(leader)
 	}

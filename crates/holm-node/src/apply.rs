@@ -11,8 +11,8 @@ use crate::entry::{Entry, EntryKind, Input, Part, PartKind};
 use crate::fault::{Fault, Result};
 use crate::group::Group;
 use crate::marks::Marks;
+use crate::renew::renews;
 use crate::requests::{each_request, unknown, with_length};
-use crate::slots::SLOTS_ROW;
 use crate::space::Space;
 use crate::state::{STATE, State};
 use crate::store_within::Within;
@@ -68,17 +68,13 @@ impl Group {
             }
             last = *index;
             // An empty entry is the consensus engine's own.
-            read.push((*index, if bytes.is_empty() { None } else { Some(Entry::read(bytes)?) }));
+            read.push((*index, if bytes.is_empty() { None } else { Some(Entry::read(bytes, self.shared.level)?) }));
         }
-        let is_flush = |entry: &(u64, Option<Entry<'_>>)| entry.1.is_some_and(|entry| entry.kind == EntryKind::Flush);
         let mut replies = Vec::with_capacity(read.len());
-        for run in read.chunk_by(|one, other| is_flush(one) == is_flush(other)) {
-            if is_flush(&run[0]) {
-                for (index, entry) in run {
-                    replies.push(self.flush(&mut held, *index, entry.map_or(0, |entry| entry.time))?);
-                }
-            } else {
-                self.apply_run(&mut held, run, &mut replies)?;
+        for run in read.chunk_by(|(_, one), (_, other)| !renews(one) && !renews(other)) {
+            match &run[0] {
+                (index, Some(entry)) if renews(&run[0].1) => replies.push(self.renew(&mut held, *index, entry)?),
+                _ => self.apply_run(&mut held, run, &mut replies)?,
             }
         }
         Ok(replies)
@@ -135,39 +131,11 @@ impl Group {
             }
         }
     }
-
-    /// Removes all keys: the group gets fresh keyspaces, with the index of the entry in the same transaction. Refuses
-    /// it while slots are moved: the other group has some of the keys.
-    fn flush(&self, held: &mut State, index: u64, time: u64) -> Result<Vec<u8>> {
-        let slots = self.slots();
-        let before = *held;
-        if slots.as_ref().is_some_and(|slots| slots.is_moving()) {
-            let state = State { applied: index, time: held.time.max(time), ..before };
-            self.space().rows.insert(STATE, state.to_bytes())?;
-            self.publish(held, state);
-            self.marks().pass(before.applied, index, before.hash);
-            return Ok(b"TRYAGAIN slots of this group are being moved".to_vec());
-        }
-        let generation = self.space().generation + 1;
-        let space = Space::fresh(&self.shared.db, self.number, generation)?;
-        let state = State { applied: index, time: held.time.max(time), hash: held.hash.wrapping_add(1), ..*held };
-        self.shared.db.transact(|transaction| {
-            transaction.insert(&space.rows, STATE, state.to_bytes())?;
-            if let Some(slots) = &slots {
-                transaction.insert(&space.rows, SLOTS_ROW, slots.to_bytes())?;
-            }
-            transaction.insert(&self.shared.groups, self.number.to_be_bytes(), generation.to_be_bytes())
-        })?;
-        self.exchange(space);
-        self.publish(held, state);
-        self.marks().pass(before.applied, index, before.hash);
-        Ok(Vec::new())
-    }
 }
 
 /// One attempt to apply entries in a transaction.
 pub(crate) struct Attempt<'t> {
-    group: &'t Group,
+    pub(crate) group: &'t Group,
     pub(crate) store: Within<'t>,
     left_out: &'t LeftOut,
     is_alone: bool,
@@ -201,15 +169,16 @@ impl<'t> Attempt<'t> {
         self.marks.borrow_mut().pass(state.applied, index, state.hash);
         state.applied = index;
         state.time = state.time.max(entry.map_or(0, |entry| entry.time));
+        state.level = state.level.max(entry.map_or(0, |entry| entry.level));
         self.store.state.set(state);
         let mut out = Vec::new();
         let Some(entry) = entry else { return Ok(out) };
         let mut context = Context::new(&self.store, &self.group.cursors, state.time, entry.seed);
         context.databases = 1;
         match entry.kind {
-            EntryKind::Sweep => {
-                self.sweep(&context)?;
-            }
+            // What is being loaded is not whole yet: garbage would be taken for gone that comes later.
+            EntryKind::Sweep if self.is_loading() => {}
+            EntryKind::Sweep => self.sweep(&context)?,
             EntryKind::Commands => {
                 for part in Part::read_all(entry.parts)? {
                     with_length(&mut out, |out| self.part(&context, &part, out))?;
@@ -220,6 +189,7 @@ impl<'t> Attempt<'t> {
                 self.marks.borrow().compare(input.number()?, input.number()?)?;
             }
             EntryKind::Slots => out = self.slots(&context, entry.parts)?,
+            EntryKind::Load => out = self.load(entry.parts)?,
             // Has a transaction of its own.
             EntryKind::Flush => {}
         }

@@ -11,8 +11,8 @@
 use crate::fault::{Fault, Result};
 use holm_commands::Protocol;
 
-/// The level of entries that this version writes, and the highest that it reads.
-pub const LEVEL: u8 = 1;
+/// The highest level of entries that this version knows. Level 2 has [`EntryKind::Load`].
+pub const LEVEL: u8 = 2;
 
 /// What an entry does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +27,22 @@ pub enum EntryKind {
     Compare,
     /// Takes a step in the move of slots from one group to another. `slot_entry.rs` has its bytes.
     Slots,
+    /// Takes a step in filling an empty group from a backup. `load.rs` has its bytes.
+    Load,
+}
+
+impl EntryKind {
+    /// Returns the first level that has the kind.
+    pub fn least_level(self) -> u8 {
+        if self == EntryKind::Load { 2 } else { 1 }
+    }
 }
 
 /// An entry, whose parts are not looked at yet.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
+    /// What a node must know to apply it: the level that its cluster has when it is proposed.
+    pub level: u8,
     /// What it does.
     pub kind: EntryKind,
     /// The proposer's time, in milliseconds since 1970.
@@ -81,15 +92,15 @@ pub struct Part<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Reads an entry.
+    /// Reads an entry, if its level is not above the one that is known.
     ///
     /// # Errors
     /// [`Fault::Level`]: it was written by a newer version. [`Fault::Malformed`].
-    pub fn read(bytes: &'a [u8]) -> Result<Entry<'a>> {
+    pub fn read(bytes: &'a [u8], known: u8) -> Result<Entry<'a>> {
         let mut input = Input(bytes);
         let level = input.byte()?;
-        if level == 0 || level > LEVEL {
-            return Err(Fault::Level { found: level, known: LEVEL });
+        if level > known {
+            return Err(Fault::Level { found: level, known });
         }
         let kind = match input.byte()? {
             0 => EntryKind::Commands,
@@ -97,9 +108,13 @@ impl<'a> Entry<'a> {
             2 => EntryKind::Flush,
             3 => EntryKind::Compare,
             4 => EntryKind::Slots,
+            5 => EntryKind::Load,
             other => return Err(Fault::malformed("the kind of an entry", other.to_string())),
         };
-        Ok(Entry { kind, time: input.number()?, seed: input.number()?, parts: input.0 })
+        if level < kind.least_level() {
+            return Err(Fault::malformed("an entry of a level that has its kind", format!("level {level}")));
+        }
+        Ok(Entry { level, kind, time: input.number()?, seed: input.number()?, parts: input.0 })
     }
 
     /// Returns the bytes of an entry.
@@ -110,8 +125,9 @@ impl<'a> Entry<'a> {
             EntryKind::Flush => 2,
             EntryKind::Compare => 3,
             EntryKind::Slots => 4,
+            EntryKind::Load => 5,
         };
-        let mut bytes = vec![LEVEL, kind];
+        let mut bytes = vec![self.level, kind];
         bytes.extend(self.time.to_le_bytes());
         bytes.extend(self.seed.to_le_bytes());
         bytes.extend_from_slice(self.parts);
@@ -211,10 +227,14 @@ mod tests {
         for length in 1..bytes.len() {
             assert!(Part::read_all(&bytes[..length]).is_err(), "{length}");
         }
-        let entry = Entry { kind: EntryKind::Sweep, time: 1 << 40, seed: 3, parts: &bytes }.to_bytes();
-        let read = Entry::read(&entry).unwrap();
+        let entry = Entry { level: 1, kind: EntryKind::Sweep, time: 1 << 40, seed: 3, parts: &bytes }.to_bytes();
+        let read = Entry::read(&entry, 1).unwrap();
         assert_eq!((read.kind, read.time, read.seed, read.parts), (EntryKind::Sweep, 1 << 40, 3, &bytes[..]));
-        let newer = [&[LEVEL + 1], &entry[1..]].concat();
-        assert!(matches!(Entry::read(&newer), Err(Fault::Level { .. })));
+        let newer = [&[2], &entry[1..]].concat();
+        assert!(matches!(Entry::read(&newer, 1), Err(Fault::Level { found: 2, known: 1 })));
+        assert_eq!(Entry::read(&newer, 2).unwrap().level, 2);
+        assert!(matches!(Entry::read(&[&[0], &entry[1..]].concat(), 2), Err(Fault::Malformed { .. })));
+        let early = Entry { level: 1, kind: EntryKind::Load, time: 0, seed: 0, parts: &[] }.to_bytes();
+        assert!(matches!(Entry::read(&early, 2), Err(Fault::Malformed { .. })));
     }
 }

@@ -47,7 +47,7 @@ impl Group {
                 space
             }
         };
-        let state = State::read(space.rows.get(STATE)?.as_deref())?;
+        let state = State::read(space.rows.get(STATE)?.as_deref())?.within(shared.level)?;
         let slots = read_slots(&space)?;
         Ok(Group {
             shared,

@@ -15,6 +15,7 @@
 //! | `read`, `store_at` | parts that only read |
 //! | `slots`, `slot_entry`, `export` | which slots a group answers for, and how they go to another group |
 //! | `view`, `frame`, `restore` | a group as a stream of frames, and the way back |
+//! | `renew`, `load` | entries after which a group is empty, and those that fill it from a backup |
 //! | `route`, `slot`, `front` | where a command belongs, before anybody carries it out |
 //! | `fault` | errors |
 //!
@@ -30,9 +31,11 @@ mod fault;
 mod frame;
 mod front;
 mod group;
+mod load;
 mod marks;
 mod node;
 mod read;
+mod renew;
 mod requests;
 mod restore;
 mod route;
@@ -53,4 +56,4 @@ pub use node::{Node, NodeOptions};
 pub use restore::Restore;
 pub use route::{Route, RouteKind, Router};
 pub use slot::{SLOTS, slot_of};
-pub use view::View;
+pub use view::{View, ViewStatus};

@@ -1,5 +1,6 @@
 //! A node: one database for all groups of a machine.
 
+use crate::entry::LEVEL;
 use crate::fault::Result;
 use crate::group::Group;
 use crate::space::{GROUPS, Space, drop_strays, generation_of};
@@ -15,6 +16,9 @@ pub struct NodeOptions {
     /// Keep the data in memory of the process, as a test of lost power wants it: with the process dies what was not
     /// synced.
     pub private_image: bool,
+    /// For tests: the highest level of entries that the node knows; 0 is [`LEVEL`].
+    #[doc(hidden)]
+    pub level: u8,
     /// A bug for tests that are to catch it: the index of the last entry is written, and made durable, before the
     /// changes of its entries.
     #[doc(hidden)]
@@ -26,6 +30,8 @@ pub struct NodeOptions {
 pub(crate) struct Shared {
     pub(crate) db: Database,
     pub(crate) groups: Keyspace,
+    /// The highest level of entries that is known.
+    pub(crate) level: u8,
     /// [`NodeOptions::index_apart`].
     pub(crate) index_apart: bool,
 }
@@ -51,7 +57,8 @@ impl Node {
         let db = builder.open(folder)?;
         let groups = db.keyspace(GROUPS)?;
         drop_strays(&db, &groups)?;
-        Ok(Node(Arc::new(Shared { db, groups, index_apart: options.index_apart })))
+        let level = if options.level == 0 { LEVEL } else { options.level };
+        Ok(Node(Arc::new(Shared { db, groups, level, index_apart: options.index_apart })))
     }
 
     /// Opens a group and creates it if it is absent. One handle of each group at a time applies and restores.

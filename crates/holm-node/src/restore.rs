@@ -80,7 +80,7 @@ impl Restore {
             return Err(Fault::malformed("the last frame of the stream", "an end before it"));
         }
         let Restore { group, space, .. } = self;
-        let state = State::read(space.rows.get(STATE)?.as_deref())?;
+        let state = State::read(space.rows.get(STATE)?.as_deref())?.within(group.shared.level)?;
         let slots = read_slots(&space)?;
         let mut held = group.lock();
         if state.applied < held.applied {

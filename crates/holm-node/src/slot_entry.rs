@@ -81,6 +81,9 @@ impl Attempt<'_> {
         if before.is_none() && entry.operation != Operation::Assign {
             return Ok(refused("the group has no record of its slots"));
         }
+        if slots.phase == Phase::Loading {
+            return Ok(refused("a backup is being loaded"));
+        }
         if entry.attempt < slots.attempt {
             return Ok(refused("a later attempt was heard of"));
         }

@@ -35,6 +35,8 @@ pub(crate) enum Phase {
     Importing = 1,
     Sending = 2,
     Frozen = 3,
+    /// A backup is loaded: the group owns no slot until it has all of it. `load.rs` has the steps.
+    Loading = 4,
 }
 
 /// A range of slots: first and last.
@@ -45,9 +47,9 @@ pub(crate) type SlotRange = (u16, u16);
 pub(crate) struct Slots {
     pub(crate) attempt: u64,
     pub(crate) phase: Phase,
-    /// The other group of the move.
+    /// The other group of the move; the backup that is loaded.
     pub(crate) peer: u64,
-    /// The number of the last chunk.
+    /// The number of the last chunk, or of the last frame of a backup.
     pub(crate) sequence: u64,
     pub(crate) moving: Vec<SlotRange>,
     pub(crate) owned: Vec<SlotRange>,
@@ -95,6 +97,9 @@ impl Slots {
             let is_frozen = self.phase == Phase::Frozen && contains(&self.moving, slot);
             return is_frozen.then(|| format!("TRYAGAIN slot {slot} is being moved"));
         }
+        if self.phase == Phase::Loading {
+            return Some(format!("TRYAGAIN slot {slot} is being loaded from a backup"));
+        }
         let to = self.gone.iter().find(|(range, _)| contains(&[*range], slot));
         Some(to.map_or_else(|| format!("ELSEWHERE {slot}"), |(_, group)| format!("ELSEWHERE {slot} {group}")))
     }
@@ -114,7 +119,7 @@ impl Slots {
         without(&self.owned, ranges) == self.owned
     }
 
-    /// Returns whether slots of the group are being moved.
+    /// Returns whether slots of the group are being moved, or a backup is loaded.
     pub(crate) fn is_moving(&self) -> bool {
         self.phase != Phase::None
     }
@@ -188,6 +193,7 @@ impl Slots {
             1 => Phase::Importing,
             2 => Phase::Sending,
             3 => Phase::Frozen,
+            4 => Phase::Loading,
             other => return Err(Fault::malformed("a phase of a slot's move", other.to_string())),
         };
         let (peer, sequence) = (input.number()?, input.number()?);

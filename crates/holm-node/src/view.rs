@@ -3,8 +3,10 @@
 use crate::fault::{Fault, Result};
 use crate::frame::FrameBuffer;
 use crate::group::Group;
+use crate::slots::{SLOTS_ROW, Slots};
 use crate::space::names;
-use holm::{Iter, Snapshot};
+use crate::state::{STATE, State};
+use holm::{Iter, Snapshot, SnapshotKeyspace};
 use holm_commands::Area;
 
 /// How long a frame becomes, about. A larger pair has a frame of its own.
@@ -16,6 +18,17 @@ enum Stage {
     Pairs(Area, Box<Iter>),
     End,
     Done,
+}
+
+/// What a view is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewStatus {
+    /// The index of the last entry.
+    pub applied: u64,
+    /// The number of keys, those that have expired and are not removed yet included.
+    pub keys: u64,
+    /// The group owns slots by a record, and none of them is being moved or loaded.
+    pub is_settled: bool,
 }
 
 /// The frames of a group at one instant. Entries are applied beside it; it keeps what it has yet to give.
@@ -49,11 +62,29 @@ impl Group {
 }
 
 impl View {
+    /// Returns which entries the view has, and whether a backup may be made of it: one of a group whose slots are being
+    /// moved would have some keys twice, or not at all.
+    ///
+    /// # Errors
+    /// Those of the store; the group's records are malformed.
+    pub fn status(&self) -> Result<ViewStatus> {
+        let rows = self.keyspace(&self.rows)?;
+        let slots = rows.get(SLOTS_ROW)?.map(|bytes| Slots::read(&bytes)).transpose()?;
+        Ok(ViewStatus {
+            applied: State::read(rows.get(STATE)?.as_deref())?.applied,
+            keys: self.keyspace(&self.keys)?.len()?,
+            is_settled: slots.is_some_and(|slots| !slots.is_moving()),
+        })
+    }
+
+    fn keyspace(&self, name: &str) -> Result<SnapshotKeyspace> {
+        let gone = || Fault::Order { found: format!("the keyspace {name:?} was exchanged before the view") };
+        self.snapshot.keyspace(name).ok_or_else(gone)
+    }
+
     fn iter(&self, area: Area) -> Result<Stage> {
         let name = if area == Area::Keys { &self.keys } else { &self.rows };
-        let keyspace = self.snapshot.keyspace(name);
-        let gone = || Fault::Order { found: format!("the keyspace {name:?} was exchanged before the view") };
-        Ok(Stage::Pairs(area, Box::new(keyspace.ok_or_else(gone)?.iter())))
+        Ok(Stage::Pairs(area, Box::new(self.keyspace(name)?.iter())))
     }
 
     /// Returns the next frame; `None` after the last one.

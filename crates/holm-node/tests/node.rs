@@ -4,6 +4,8 @@
 mod apply;
 #[path = "node/crash.rs"]
 mod crash;
+#[path = "node/load.rs"]
+mod load;
 #[path = "node/read.rs"]
 mod read;
 #[path = "node/replicas.rs"]

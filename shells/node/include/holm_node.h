@@ -48,6 +48,7 @@ typedef struct {
     uint64_t capacity;      /* the most bytes of the database; 0 is the store's default */
     uint32_t private_image; /* 1: what was not synced dies with the process, as in a loss of power */
     uint32_t index_apart;   /* 1: a bug, for tests that are to catch it */
+    uint8_t level;          /* for tests: the highest level of entries that the node knows; 0 is its own */
 } holm_node_options;
 
 /* Opens the database in a folder, and creates it if it is absent. `options` may be NULL. The handle is closed once, by
@@ -73,9 +74,14 @@ int holm_group_read(holm_group *group, const uint8_t *parts, size_t size, holm_b
 /* Returns once all that was applied before, in all groups, is durable. Calls at the same time share the work. */
 int holm_node_sync(holm_node *node, holm_bytes *out);
 
+/* The highest level of entries that this library knows. */
+uint8_t holm_node_level(void);
+
 /* Takes a view of a group as it is now, in constant time, and gives its frames one by one. HOLM_NODE_END: the stream is
- * complete. */
+ * complete. The status has the index of its last entry, the number of its keys, and 1 if the group owns slots of which
+ * none is being moved or loaded. */
 int holm_group_view(holm_group *group, holm_view **view, holm_bytes *out);
+int holm_view_status(holm_view *view, uint64_t *applied, uint64_t *keys, int *settled, holm_bytes *out);
 int holm_view_next(holm_view *view, holm_bytes *out);
 void holm_view_close(holm_view *view);
 

@@ -2,7 +2,7 @@
 
 use crate::door::{Answer, OK, Refusal, close, door};
 use crate::raw::{Bytes, free, give, handle, place, take};
-use holm_node::{Node, NodeOptions};
+use holm_node::{LEVEL, Node, NodeOptions};
 use std::ffi::{CStr, c_char, c_int};
 
 #[repr(C)]
@@ -10,6 +10,7 @@ pub struct Options {
     capacity: u64,
     private_image: u32,
     index_apart: u32,
+    level: u8,
 }
 
 #[repr(C)]
@@ -45,12 +46,18 @@ pub unsafe extern "C" fn holm_node_open(
             capacity: options.capacity,
             private_image: options.private_image != 0,
             index_apart: options.index_apart != 0,
+            level: options.level,
         });
         place.write(give(Node::open(folder, options)?));
         Ok((OK, Vec::new()))
     };
     // SAFETY: by the contract of the header.
     unsafe { door(out, work) }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn holm_node_level() -> u8 {
+    LEVEL
 }
 
 #[unsafe(no_mangle)]

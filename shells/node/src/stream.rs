@@ -20,6 +20,29 @@ pub unsafe extern "C" fn holm_group_view(group: *const Handle, view: *mut *mut M
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_view_status(
+    view: *const Mutex<View>,
+    applied: *mut u64,
+    keys: *mut u64,
+    settled: *mut c_int,
+    out: *mut Bytes,
+) -> c_int {
+    let work = || -> Answer {
+        // SAFETY: by the contract of the header.
+        let (view, applied) = unsafe { (handle(view)?, place(applied)?) };
+        // SAFETY: by the contract of the header.
+        let (keys, settled) = unsafe { (place(keys)?, place(settled)?) };
+        let status = view.lock().unwrap_or_else(PoisonError::into_inner).status()?;
+        applied.write(status.applied);
+        keys.write(status.keys);
+        settled.write(c_int::from(status.is_settled));
+        Ok((OK, Vec::new()))
+    };
+    // SAFETY: by the contract of the header.
+    unsafe { door(out, work) }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_view_next(view: *const Mutex<View>, out: *mut Bytes) -> c_int {
     let work = || -> Answer {
         // SAFETY: by the contract of the header.

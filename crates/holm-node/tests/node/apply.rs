@@ -22,7 +22,7 @@ fn parts_of_an_entry_have_their_own_replies() {
         part(PartKind::Pipeline, "SET a 1; INCR a", &[]),
         part(PartKind::Transaction, "INCR a; LPUSH a x; GET a", &[]),
     ];
-    let bytes = Entry { kind: EntryKind::Commands, time: 1, seed: 1, parts: &parts.concat() }.to_bytes();
+    let bytes = Entry { level: 1, kind: EntryKind::Commands, time: 1, seed: 1, parts: &parts.concat() }.to_bytes();
     let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
     assert_eq!(replica.apply(&bytes), format!("+OK :2 | *3 :3 {wrong} $1 3"));
 }
@@ -36,7 +36,7 @@ fn a_transaction_whose_watched_key_has_changed_does_nothing() {
         let fingerprint = u64::from_le_bytes(seen[5..13].try_into().unwrap());
         let watch = [Watch { key: key.as_bytes(), fingerprint }];
         let parts = part(PartKind::Transaction, "INCR count", &watch);
-        let exec = Entry { kind: EntryKind::Commands, time: 1, seed: 1, parts: &parts }.to_bytes();
+        let exec = Entry { level: 1, kind: EntryKind::Commands, time: 1, seed: 1, parts: &parts }.to_bytes();
         assert!(replica.apply(&exec).starts_with("*1 :"), "{key}");
         replica.run(change);
         assert_eq!(replica.apply(&exec), "*-1", "{key}");
@@ -78,7 +78,7 @@ fn a_sweep_removes_what_has_expired_and_says_before_that_it_is_due() {
         replica.group.read(&bytes).unwrap()[4]
     };
     assert_eq!((due(1_000), due(1_010)), (0, 1));
-    let sweep = Entry { kind: EntryKind::Sweep, time: 1_010, seed: 0, parts: &[] }.to_bytes();
+    let sweep = Entry { level: 1, kind: EntryKind::Sweep, time: 1_010, seed: 0, parts: &[] }.to_bytes();
     assert_eq!(replica.apply(&sweep), "");
     assert_eq!((due(1_010), replica.group.key_count().unwrap()), (0, 2));
     let fields: Vec<_> = (0..2_500).map(|field| format!("f{field} v")).collect();
@@ -96,7 +96,7 @@ fn a_sweep_removes_what_has_expired_and_says_before_that_it_is_due() {
 fn a_flush_removes_all_keys_and_keeps_what_is_after_it() {
     let replica = Replica::new();
     replica.run("SET a 1; SET b 2");
-    let flush = Entry { kind: EntryKind::Flush, time: 1, seed: 0, parts: &[] }.to_bytes();
+    let flush = Entry { level: 1, kind: EntryKind::Flush, time: 1, seed: 0, parts: &[] }.to_bytes();
     let (before, after) = (entry(1, PartKind::Pipeline, "SET c 3"), entry(1, PartKind::Pipeline, "SET d 4; GET c"));
     let done = replica.group.apply(&[(2, &before), (3, &flush), (4, &after)]).unwrap();
     assert_eq!(replies(&done[2]), "+OK $-1");

@@ -34,7 +34,9 @@ fn entries(seed: u64, count: u64) -> Vec<Vec<u8>> {
         entry(1_000_000 + index * 37, kind, &lines)
     };
     let all = (1..=count).map(|index| match index % 29 {
-        0 => Entry { kind: EntryKind::Sweep, time: 1_000_000 + index * 37, seed: index, parts: &[] }.to_bytes(),
+        0 => {
+            Entry { level: 1, kind: EntryKind::Sweep, time: 1_000_000 + index * 37, seed: index, parts: &[] }.to_bytes()
+        }
         _ => entry_at(index, (0..1 + index % 4).map(|_| line()).collect::<Vec<_>>().join(";")),
     });
     all.collect()
@@ -83,7 +85,7 @@ fn a_replica_that_differs_from_its_leader_refuses_to_go_on() {
     assert_eq!(mark, 2);
     let compared = |mark: u64, hash: u64| {
         let bytes = [mark.to_le_bytes(), hash.to_le_bytes()].concat();
-        Entry { kind: EntryKind::Compare, time: 1, seed: 0, parts: &bytes }.to_bytes()
+        Entry { level: 1, kind: EntryKind::Compare, time: 1, seed: 0, parts: &bytes }.to_bytes()
     };
     let compare = |replica: &Replica| replica.group.apply(&[(3_001, &compared(mark, hash))]).map(drop);
     for length in [1, 700, 3_000] {
@@ -110,7 +112,7 @@ fn choices_by_chance_are_the_entrys() {
         let replica = Replica::new();
         replica.run("SADD s a b c d e f g h i j k l m n o p");
         let parts = part(PartKind::Pipeline, "SPOP s 5; SRANDMEMBER s 3", &[]);
-        replica.apply(&Entry { kind: EntryKind::Commands, time: 1, seed, parts: &parts }.to_bytes())
+        replica.apply(&Entry { level: 1, kind: EntryKind::Commands, time: 1, seed, parts: &parts }.to_bytes())
     };
     assert_eq!(popped(1), popped(1));
     assert_ne!(popped(1), popped(2));

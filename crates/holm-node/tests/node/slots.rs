@@ -33,7 +33,7 @@ fn step(
     bytes.extend([attempt, 9, sequence].map(u64::to_le_bytes).concat());
     bytes.extend(ranges_bytes(ranges));
     bytes.extend_from_slice(rest);
-    let entry = Entry { kind: EntryKind::Slots, time: 1_000, seed: 1, parts: &bytes }.to_bytes();
+    let entry = Entry { level: 1, kind: EntryKind::Slots, time: 1_000, seed: 1, parts: &bytes }.to_bytes();
     let answer = replica.group.apply(&[(replica.group.applied() + 1, &entry)]).unwrap().remove(0);
     match answer[0] {
         0 => Ok(answer[1..].to_vec()),
@@ -221,7 +221,7 @@ fn keys_of_all_kinds_arrive_whatever_is_written_meanwhile() {
         moved.finish();
         let sweep = |replica: &Replica, time: u64| {
             for _ in 0..30 {
-                replica.apply(&Entry { kind: EntryKind::Sweep, time, seed: 1, parts: &[] }.to_bytes());
+                replica.apply(&Entry { level: 1, kind: EntryKind::Sweep, time, seed: 1, parts: &[] }.to_bytes());
             }
         };
         for time in [3_004, 7_000] {
@@ -267,7 +267,7 @@ fn a_slot_that_is_frozen_or_not_there_yet_is_not_answered_for() {
     assert!(from.apply(&transaction).starts_with("-TRYAGAIN"));
     let watched = from.group.read(&part(PartKind::Fingerprints, &format!("WATCH {key}"), &[])).unwrap();
     assert_eq!(watched[4], 1);
-    let flush = Entry { kind: EntryKind::Flush, time: 1, seed: 1, parts: &[] }.to_bytes();
+    let flush = Entry { level: 1, kind: EntryKind::Flush, time: 1, seed: 1, parts: &[] }.to_bytes();
     let refused = from.group.apply(&[(from.group.applied() + 1, &flush)]).unwrap();
     assert!(refused[0].starts_with(b"TRYAGAIN"));
     let slot = slot_of(key.as_bytes());

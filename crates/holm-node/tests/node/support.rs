@@ -62,7 +62,7 @@ pub(crate) fn part(kind: PartKind, lines: &str, watches: &[Watch<'_>]) -> Vec<u8
 
 /// Returns the bytes of an entry with one part.
 pub(crate) fn entry(time: u64, kind: PartKind, lines: &str) -> Vec<u8> {
-    Entry { kind: EntryKind::Commands, time, seed: time, parts: &part(kind, lines, &[]) }.to_bytes()
+    Entry { level: 1, kind: EntryKind::Commands, time, seed: time, parts: &part(kind, lines, &[]) }.to_bytes()
 }
 
 /// Returns the replies of parts as text, parts separated by bars.
