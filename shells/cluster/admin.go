@@ -13,7 +13,16 @@ import (
 
 // administer answers HOLM.CLUSTER.
 func administer(c *connection, _ route, given []string) {
-	said, err := c.host.administer(strings.ToUpper(given[1]), given[2:])
+	var said []byte
+	var err error
+	switch verb := strings.ToUpper(given[1]); {
+	case verb == "VIEW" && len(given) == 3:
+		said, err = c.openView(given[2])
+	case verb == "FRAME" && len(given) == 2:
+		said, err = c.nextFrame()
+	default:
+		said, err = c.host.administer(verb, given[2:])
+	}
 	switch {
 	case err != nil:
 		words := err.Error()
@@ -82,6 +91,10 @@ func (h *host) administer(verb string, given []string) ([]byte, error) {
 		})
 	case verb == "MOVE" && len(given) == 2:
 		return nil, h.wantMove(given[0], given[1])
+	case verb == "RESTORE" && len(given) == 1:
+		return h.wantRestore(given[0])
+	case verb == "LOAD" && len(given) == 2:
+		return h.loadStep(given[0], given[1])
 	case verb == "LEAD" && len(given) == 2:
 		return nil, h.prefer(given[0], given[1])
 	}

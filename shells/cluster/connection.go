@@ -45,6 +45,8 @@ type connection struct {
 	batches   []*batch
 	// The placement that is looked at while something is pending: commands about a slot go to one group, in their order.
 	placement *placement
+	// What a backup reads.
+	view *view
 }
 
 // batch is the commands of a wake-up for one group.
@@ -86,6 +88,7 @@ func (h *host) serve(listener net.Listener, isPlain bool) error {
 
 func (c *connection) run() {
 	defer c.net.Close()
+	defer c.closeView()
 	buffer := make([]byte, 0, readBytes)
 	var routes []route
 	for {

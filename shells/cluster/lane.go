@@ -251,6 +251,11 @@ func (l *lane) readHere(part []byte) ([]byte, error) {
 
 // entry waits until the entry is applied here, but not for long after the leader has changed.
 func (l *lane) entry(kind int, payload []byte) ([]byte, error) {
+	if kind == entryLoad {
+		if err := l.mayLoad(); err != nil {
+			return nil, err
+		}
+	}
 	change := l.change()
 	state, err := l.host.Propose(l.session, entryOf(l.level(), kind, payload), requestTimeout)
 	if err != nil {

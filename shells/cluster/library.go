@@ -233,6 +233,15 @@ func (v *view) next() ([]byte, error) {
 	return frame, err
 }
 
+// describe returns what the view is of.
+func (v *view) describe() (viewStatus, error) {
+	var found C.holm_view_status
+	var out C.holm_bytes
+	_, err := checked(C.holm_view_describe(v.handle, &found, &out), out)
+	return viewStatus{Entry: uint64(found.applied), Keys: uint64(found.keys), Backup: uint64(found.backup),
+		IsSettled: found.settled == 1}, err
+}
+
 func (v *view) close() {
 	if v.handle != nil {
 		C.holm_view_close(v.handle)

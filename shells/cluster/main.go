@@ -38,6 +38,10 @@ const usage = `holm-cluster: Holm on several machines, for clients of the Redis 
       lets a node lead a group from now on; node 0 lets the cluster choose.
   holm-cluster move-slots --at ADDRESS --slots 0-99,200 --group G
       moves slots with their keys to a group, while clients go on.
+  holm-cluster backup --at ADDRESS --to F
+      writes each group, at one entry of its log, into a new folder, while clients go on.
+  holm-cluster restore --at ADDRESS --from F
+      loads a backup into a new cluster that has as many groups, and no keys.
   holm-cluster local --folder F [--nodes 3] [--port 7001]
       makes and runs nodes on this machine, to try.
 
@@ -52,6 +56,7 @@ func main() {
 	verbs := map[string]func([]string) error{
 		"init": initialize, "serve": serve, "local": local, "join": join, "status": status, "drain": drain,
 		"remove": remove, "move-leader": moveLeader, "move-slots": moveSlots,
+		"backup": backup, "restore": restoreBackup,
 	}
 	verb, ok := verbs[os.Args[1]]
 	if !ok {

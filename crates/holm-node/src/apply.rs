@@ -135,7 +135,7 @@ impl Group {
 
 /// One attempt to apply entries in a transaction.
 pub(crate) struct Attempt<'t> {
-    pub(crate) group: &'t Group,
+    group: &'t Group,
     pub(crate) store: Within<'t>,
     left_out: &'t LeftOut,
     is_alone: bool,
@@ -189,7 +189,7 @@ impl<'t> Attempt<'t> {
                 self.marks.borrow().compare(input.number()?, input.number()?)?;
             }
             EntryKind::Slots => out = self.slots(&context, entry.parts)?,
-            EntryKind::Load => out = self.load(entry.parts)?,
+            EntryKind::Load => out = self.load(entry)?,
             // Has a transaction of its own.
             EntryKind::Flush => {}
         }

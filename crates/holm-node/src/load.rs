@@ -16,7 +16,7 @@
 //! ```
 
 use crate::apply::{Attempt, Stop};
-use crate::entry::Input;
+use crate::entry::{Entry, Input};
 use crate::fault::{Fault, Result};
 use crate::frame::{self, Frame};
 use crate::group::Group;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 const PROGRESS: &[u8] = &[0, 1];
 const KEPT_STATE: &[u8] = &[0, 2];
 const KEPT_SLOTS: &[u8] = &[0, 3];
-const ORIGIN: &[u8] = &[0, 4];
+pub(crate) const ORIGIN: &[u8] = &[0, 4];
 
 /// The first byte of rows about the group itself.
 const OWN: u8 = 0;
@@ -103,6 +103,14 @@ fn allowed(
     Ok(Slots { attempt, phase: Phase::Loading, peer: backup, ..Slots::default() })
 }
 
+/// Returns the backup that a group is from, or is loaded from; 0 if there is none.
+pub(crate) fn backup_of(slots: Option<&Slots>, origin: Option<&[u8]>) -> Result<u64> {
+    match slots {
+        Some(slots) if slots.phase == Phase::Loading => Ok(slots.peer),
+        _ => Ok(origin.map(pair_of).transpose()?.map_or(0, |(_, backup)| backup)),
+    }
+}
+
 impl Group {
     /// Returns the record of slots of the group once it is being loaded, or the answer if it must not be.
     pub(crate) fn may_load(&self, entry: &LoadEntry<'_>) -> Result<std::result::Result<Arc<Slots>, Vec<u8>>> {
@@ -135,8 +143,8 @@ impl Attempt<'_> {
     }
 
     /// Applies a frame, and returns the answer. Bytes that cannot be read change nothing: they are an operator's.
-    pub(crate) fn load(&self, bytes: &[u8]) -> Applied<Vec<u8>> {
-        let Ok(LoadEntry::Frame { attempt, sequence, frame }) = LoadEntry::read(bytes) else {
+    pub(crate) fn load(&self, entry: &Entry<'_>) -> Applied<Vec<u8>> {
+        let Ok(LoadEntry::Frame { attempt, sequence, frame }) = LoadEntry::read(entry.parts) else {
             return Ok(refused("no step in loading a group"));
         };
         let slots = self.store.slots.borrow().as_deref().cloned().unwrap_or_default();
@@ -165,7 +173,7 @@ impl Attempt<'_> {
                 if (all, expected) != (pairs, before) {
                     return Ok(refused(format!("{pairs} pairs of {all}: frames are missing")));
                 }
-                self.complete(&slots)
+                self.complete(&slots, entry.level)
             }
             Ok(_) => Ok(refused("frames that do not begin with their head")),
         }
@@ -189,11 +197,11 @@ impl Attempt<'_> {
         }
     }
 
-    /// Takes over what the stream's group knew, after its last frame.
-    fn complete(&self, loading: &Slots) -> Applied<Vec<u8>> {
+    /// Takes over what the stream's group knew, after its last frame. The entry's level counts, and not what this node
+    /// knows: nodes of two versions answer the same.
+    fn complete(&self, loading: &Slots, level: u8) -> Applied<Vec<u8>> {
         let (state, slots) = (self.row(KEPT_STATE)?, self.row(KEPT_SLOTS)?);
-        let known = self.group.shared.level;
-        let read = State::read(state.as_deref()).and_then(|state| state.within(known));
+        let read = State::read(state.as_deref()).and_then(|state| state.within(level));
         let read = read.and_then(|state| Ok((state, Slots::read(slots.as_deref().unwrap_or_default())?)));
         let (from, mut slots) = match read {
             Ok((_, slots)) if slots.is_moving() => {

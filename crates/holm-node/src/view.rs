@@ -3,6 +3,7 @@
 use crate::fault::{Fault, Result};
 use crate::frame::FrameBuffer;
 use crate::group::Group;
+use crate::load::{ORIGIN, backup_of};
 use crate::slots::{SLOTS_ROW, Slots};
 use crate::space::names;
 use crate::state::{STATE, State};
@@ -29,6 +30,8 @@ pub struct ViewStatus {
     pub keys: u64,
     /// The group owns slots by a record, and none of them is being moved or loaded.
     pub is_settled: bool,
+    /// The backup that the group was loaded from, or is; 0 if there is none.
+    pub backup: u64,
 }
 
 /// The frames of a group at one instant. Entries are applied beside it; it keeps what it has yet to give.
@@ -73,6 +76,7 @@ impl View {
         Ok(ViewStatus {
             applied: State::read(rows.get(STATE)?.as_deref())?.applied,
             keys: self.keyspace(&self.keys)?.len()?,
+            backup: backup_of(slots.as_ref(), rows.get(ORIGIN)?.as_deref())?,
             is_settled: slots.is_some_and(|slots| !slots.is_moving()),
         })
     }

@@ -78,10 +78,18 @@ int holm_node_sync(holm_node *node, holm_bytes *out);
 uint8_t holm_node_level(void);
 
 /* Takes a view of a group as it is now, in constant time, and gives its frames one by one. HOLM_NODE_END: the stream is
- * complete. The status has the index of its last entry, the number of its keys, and 1 if the group owns slots of which
- * none is being moved or loaded. */
+ * complete. */
 int holm_group_view(holm_group *group, holm_view **view, holm_bytes *out);
-int holm_view_status(holm_view *view, uint64_t *applied, uint64_t *keys, int *settled, holm_bytes *out);
+
+typedef struct {
+    uint64_t applied; /* the index of the last entry */
+    uint64_t keys;
+    uint64_t backup;  /* the backup that the group was loaded from, or is; 0: none */
+    uint32_t settled; /* 1: the group owns slots, and none of them is being moved or loaded */
+} holm_view_status;
+
+/* What a view is of. */
+int holm_view_describe(holm_view *view, holm_view_status *status, holm_bytes *out);
 int holm_view_next(holm_view *view, holm_bytes *out);
 void holm_view_close(holm_view *view);
 

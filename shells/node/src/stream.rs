@@ -19,23 +19,24 @@ pub unsafe extern "C" fn holm_group_view(group: *const Handle, view: *mut *mut M
     unsafe { door(out, work) }
 }
 
+/// What a view is of, as the header has it.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Status {
+    applied: u64,
+    keys: u64,
+    backup: u64,
+    settled: u32,
+}
+
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holm_view_status(
-    view: *const Mutex<View>,
-    applied: *mut u64,
-    keys: *mut u64,
-    settled: *mut c_int,
-    out: *mut Bytes,
-) -> c_int {
+pub unsafe extern "C" fn holm_view_describe(view: *const Mutex<View>, status: *mut Status, out: *mut Bytes) -> c_int {
     let work = || -> Answer {
         // SAFETY: by the contract of the header.
-        let (view, applied) = unsafe { (handle(view)?, place(applied)?) };
-        // SAFETY: by the contract of the header.
-        let (keys, settled) = unsafe { (place(keys)?, place(settled)?) };
-        let status = view.lock().unwrap_or_else(PoisonError::into_inner).status()?;
-        applied.write(status.applied);
-        keys.write(status.keys);
-        settled.write(c_int::from(status.is_settled));
+        let (view, status) = unsafe { (handle(view)?, place(status)?) };
+        let found = view.lock().unwrap_or_else(PoisonError::into_inner).status()?;
+        let settled = u32::from(found.is_settled);
+        status.write(Status { applied: found.applied, keys: found.keys, backup: found.backup, settled });
         Ok((OK, Vec::new()))
     };
     // SAFETY: by the contract of the header.
