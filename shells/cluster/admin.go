@@ -178,7 +178,7 @@ func (h *host) join(folder string, one member, said []string) ([]byte, error) {
 		for _, known := range p.Nodes {
 			made.Members = append(made.Members, known.member)
 		}
-		made.Password, made.Authority, made.Certificate, made.Key = "", "", "", ""
+		made.Password, made.Authority, made.Certificate, made.Key, made.TLS = "", "", "", "", secured{}
 		return isNew, nil
 	})
 	if err != nil {

@@ -169,7 +169,7 @@ func (s *saver) openAt(address string, group int) (*opened, error) {
 
 // view takes a view of a group on a node.
 func (o *operator) view(address string, group int) (*opened, error) {
-	made, err := dial(address, o.password)
+	made, err := o.credentials.dial(address)
 	if err != nil {
 		return nil, err
 	}

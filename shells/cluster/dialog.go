@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -26,14 +27,34 @@ type refused string
 
 func (r refused) Error() string { return string(r) }
 
-func dial(address, password string) (*dialog, error) {
-	connected, err := net.DialTimeout("tcp", address, dialTimeout)
+// credentials are what lets a node or an operator in at the addresses for clients.
+type credentials struct {
+	password string
+	// Without TLS if it is nil.
+	tls *tls.Config
+}
+
+// credentialsOf returns what the password and the files of TLS give.
+func credentialsOf(password string, files *secured) (*credentials, error) {
+	with, err := files.asked()
+	return &credentials{password: password, tls: with}, err
+}
+
+func (c *credentials) dial(address string) (*dialog, error) {
+	var connected net.Conn
+	var err error
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	if c.tls == nil {
+		connected, err = dialer.Dial("tcp", address)
+	} else {
+		connected, err = tls.DialWithDialer(dialer, "tcp", address, c.tls)
+	}
 	if err != nil {
 		return nil, err
 	}
 	opened := &dialog{net: connected, read: bufio.NewReader(connected)}
-	if password != "" {
-		if _, err := opened.ask(dialTimeout, "AUTH", password); err != nil {
+	if c.password != "" {
+		if _, err := opened.ask(dialTimeout, "AUTH", c.password); err != nil {
 			opened.close()
 			return nil, err
 		}
@@ -81,8 +102,8 @@ func (d *dialog) ask(most time.Duration, words ...string) (string, error) {
 }
 
 // askOnce asks a node one thing.
-func askOnce(address, password string, most time.Duration, words ...string) (string, error) {
-	opened, err := dial(address, password)
+func (c *credentials) askOnce(address string, most time.Duration, words ...string) (string, error) {
+	opened, err := c.dial(address)
 	if err != nil {
 		return "", err
 	}

@@ -54,6 +54,8 @@ type host struct {
 	raft     *dragonboat.NodeHost
 	replicas *replicas
 	relays   relays
+	// What other nodes ask for.
+	credentials *credentials
 	// By group, the meta group last; nil where this node has no replica.
 	lanes []atomic.Pointer[lane]
 	// The newest copy that this node has seen.
@@ -92,8 +94,8 @@ var (
 
 // checkIdentity refuses a folder that is made again under the id of a node that others know, before it takes part: it
 // would not know what it has promised. It refuses a version that is too old for the cluster.
-func checkIdentity(first *placement, with *settings, knows uint8) error {
-	found := newest(first, with)
+func checkIdentity(first *placement, with *settings, credentials *credentials, knows uint8) error {
+	found := newest(first, with.ID, credentials)
 	if found == nil {
 		return nil
 	}
@@ -108,7 +110,11 @@ func checkIdentity(first *placement, with *settings, knows uint8) error {
 
 func startHost(folder string, with *settings, tests trials) (*host, error) {
 	quiet()
-	if err := checkIdentity(founding(with), with, tests.knows()); err != nil {
+	credentials, err := credentialsOf(with.Password, &with.TLS)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkIdentity(founding(with), with, credentials, tests.knows()); err != nil {
 		return nil, err
 	}
 	opened, err := openDatabase(filepath.Join(folder, "node.holm"),
@@ -123,14 +129,15 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 		return nil, err
 	}
 	started := &host{
-		settings: with,
-		tests:    tests,
-		knows:    tests.knows(),
-		machines: &machines{database: opened, groups: map[uint64]*group{}},
-		raft:     raft,
-		lanes:    make([]atomic.Pointer[lane], with.Groups+1),
-		failed:   make(chan error, 1),
-		begun:    time.Now(),
+		settings:    with,
+		tests:       tests,
+		knows:       tests.knows(),
+		credentials: credentials,
+		machines:    &machines{database: opened, groups: map[uint64]*group{}},
+		raft:        raft,
+		lanes:       make([]atomic.Pointer[lane], with.Groups+1),
+		failed:      make(chan error, 1),
+		begun:       time.Now(),
 	}
 	started.context, started.stop = context.WithCancel(context.Background())
 	started.placement.Store(founding(with))

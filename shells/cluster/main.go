@@ -100,6 +100,8 @@ func initialize(arguments []string) error {
 	flags.StringVar(&made.Authority, "ca", "", "certificate of the authority of the nodes")
 	flags.StringVar(&made.Certificate, "cert", "", "certificate of this node")
 	flags.StringVar(&made.Key, "key", "", "key of this node's certificate")
+	made.TLS.describe(flags)
+	flags.StringVar(&made.TLS.Clients, "tls-client-ca", "", "clients must have a certificate of this authority")
 	_ = flags.Parse(arguments)
 	if *folder == "" || made.Cluster == "" {
 		return errors.New("--folder and --cluster are needed")
@@ -132,13 +134,13 @@ func serve(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", with.self().Address)
+	listener, err := with.listen(with.self().Address)
 	if err != nil {
 		return err
 	}
 	var plain net.Listener
 	if with.self().Plain != "" {
-		if plain, err = net.Listen("tcp", with.self().Plain); err != nil {
+		if plain, err = with.listen(with.self().Plain); err != nil {
 			return err
 		}
 		defer plain.Close()

@@ -96,17 +96,17 @@ func (h *host) refresh() {
 			}
 		}
 	}
-	h.follow(newest(h.placement.Load(), h.settings))
+	h.follow(newest(h.placement.Load(), h.settings.ID, h.credentials))
 }
 
 // newest asks the other nodes for a placement that is newer, one after the other until one answers.
-func newest(than *placement, with *settings) *placement {
+func newest(than *placement, self uint64, credentials *credentials) *placement {
 	var found *placement
 	for _, one := range than.Nodes {
-		if one.ID == with.ID {
+		if one.ID == self {
 			continue
 		}
-		said, err := askOnce(one.Address, with.Password, dialTimeout, "HOLM.CLUSTER", "MAP")
+		said, err := credentials.askOnce(one.Address, dialTimeout, "HOLM.CLUSTER", "MAP")
 		if err != nil || said == "" {
 			continue
 		}

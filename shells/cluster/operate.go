@@ -19,14 +19,17 @@ const operateTimeout = 15 * time.Second
 
 // operator is who asks, and of which node.
 type operator struct {
-	flags    *flag.FlagSet
-	at       *string
-	password string
+	flags       *flag.FlagSet
+	at          *string
+	password    string
+	secured     secured
+	credentials *credentials
 }
 
 func newOperator(verb string) *operator {
 	made := &operator{flags: flag.NewFlagSet(verb, flag.ExitOnError), password: os.Getenv("HOLM_CLUSTER_PASSWORD")}
 	made.at = made.flags.String("at", "", "the address for clients of any node; HOLM_CLUSTER_PASSWORD has the password")
+	made.secured.describe(made.flags)
 	return made
 }
 
@@ -35,11 +38,13 @@ func (o *operator) parse(arguments []string) error {
 	if *o.at == "" {
 		return errors.New("--at is needed: the address of a node")
 	}
-	return nil
+	var err error
+	o.credentials, err = credentialsOf(o.password, &o.secured)
+	return err
 }
 
 func (o *operator) ask(words ...string) (string, error) {
-	return askOnce(*o.at, o.password, operateTimeout, append([]string{"HOLM.CLUSTER"}, words...)...)
+	return o.credentials.askOnce(*o.at, operateTimeout, append([]string{"HOLM.CLUSTER"}, words...)...)
 }
 
 func join(arguments []string) error {
@@ -53,6 +58,7 @@ func join(arguments []string) error {
 	asks.flags.StringVar(&own.Authority, "ca", "", "certificate of the authority of the nodes")
 	asks.flags.StringVar(&own.Certificate, "cert", "", "certificate of this node")
 	asks.flags.StringVar(&own.Key, "key", "", "key of this node's certificate")
+	clients := asks.flags.String("tls-client-ca", "", "clients must have a certificate of this authority")
 	if err := asks.parse(arguments); err != nil {
 		return err
 	}
@@ -80,6 +86,8 @@ func join(arguments []string) error {
 	if err := json.Unmarshal([]byte(said), &made); err != nil {
 		return err
 	}
+	made.TLS = asks.secured
+	made.TLS.Clients = *clients
 	made.Password, made.Authority, made.Certificate, made.Key = asks.password, own.Authority, own.Certificate, own.Key
 	if err := made.create(*folder); err != nil {
 		return err
@@ -155,7 +163,7 @@ func status(arguments []string) error {
 	}
 	states := map[uint64][]replicaStatus{}
 	for _, one := range now.Nodes {
-		found, err := askOnce(one.Address, asks.password, dialTimeout, "HOLM.CLUSTER", "REPLICAS")
+		found, err := asks.credentials.askOnce(one.Address, dialTimeout, "HOLM.CLUSTER", "REPLICAS")
 		if err == nil {
 			var read []replicaStatus
 			if err := json.Unmarshal([]byte(found), &read); err == nil {

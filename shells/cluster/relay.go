@@ -19,7 +19,7 @@ type relays struct {
 	idle  map[string][]*dialog
 }
 
-func (r *relays) take(address, password string) (*dialog, error) {
+func (r *relays) take(address string, credentials *credentials) (*dialog, error) {
 	r.mutex.Lock()
 	if kept := r.idle[address]; len(kept) > 0 {
 		last := kept[len(kept)-1]
@@ -28,7 +28,7 @@ func (r *relays) take(address, password string) (*dialog, error) {
 		return last, nil
 	}
 	r.mutex.Unlock()
-	return dial(address, password)
+	return credentials.dial(address)
 }
 
 func (r *relays) give(address string, back *dialog) {
@@ -123,7 +123,7 @@ func (r *relay) round(kind string, payload []byte, writes bool) ([]byte, error) 
 var errNotAsked = errors.New("the node does not answer")
 
 func (r *relay) at(address, kind string, payload []byte) ([]byte, error) {
-	opened, err := r.host.relays.take(address, r.host.settings.Password)
+	opened, err := r.host.relays.take(address, r.host.credentials)
 	if err != nil {
 		return nil, errNotAsked
 	}

@@ -219,7 +219,7 @@ func (l *loading) ask(payload []byte) (string, error) {
 		// The nodes one after the other, beginning with another one for each group.
 		one := l.now.Nodes[(l.group+l.next)%len(l.now.Nodes)]
 		l.next++
-		made, err := dial(one.Address, l.asks.password)
+		made, err := l.asks.credentials.dial(one.Address)
 		if err != nil {
 			return "", err
 		}

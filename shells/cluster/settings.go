@@ -43,6 +43,8 @@ type settings struct {
 	Authority   string `json:"ca,omitempty"`
 	Certificate string `json:"cert,omitempty"`
 	Key         string `json:"key,omitempty"`
+	// TLS for clients.
+	TLS secured `json:"clients,omitzero"`
 }
 
 const settingsFile = "cluster.json"
@@ -92,6 +94,9 @@ func (s *settings) check() error {
 		if !isLoopback(one.Raft) && s.Certificate == "" {
 			return fmt.Errorf("%s can be reached by others: nodes need certificates", one.Raft)
 		}
+	}
+	if err := s.TLS.checkNode(); err != nil {
+		return err
 	}
 	if s.self().ID == 0 {
 		return fmt.Errorf("node %d is none of the %d members", s.ID, len(s.Members))
