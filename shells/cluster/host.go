@@ -65,7 +65,9 @@ type host struct {
 	context    context.Context
 	stop       context.CancelFunc
 	failed     chan error
-	begun      time.Time
+	// When the loop of the node went round last, in nanoseconds.
+	lastBeat atomic.Int64
+	begun    time.Time
 }
 
 // leaders hears of the consensus engine who leads.
@@ -139,6 +141,7 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 		failed:      make(chan error, 1),
 		begun:       time.Now(),
 	}
+	started.beat()
 	started.context, started.stop = context.WithCancel(context.Background())
 	started.placement.Store(founding(with))
 	heard.host.Store(started)

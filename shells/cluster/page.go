@@ -41,7 +41,10 @@ func (h *host) servePage(address string) error {
 		to.Header().Set("Content-Type", "text/plain; version=0.0.4")
 		_, _ = io.WriteString(to, h.metrics())
 	})
-	server := &http.Server{Handler: h.guard(pages), ReadHeaderTimeout: 5 * time.Second}
+	open := http.NewServeMux()
+	open.Handle("/", h.guard(pages))
+	h.serveHealth(open)
+	server := &http.Server{Handler: open, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		<-h.context.Done()
 		_ = server.Close()

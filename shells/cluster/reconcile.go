@@ -44,6 +44,7 @@ func (h *host) reconcile(ctx context.Context) {
 			return
 		case <-time.After(roundTime):
 		}
+		h.beat()
 		h.refresh()
 		if now := h.placement.Load(); now.Version > 0 && now.node(h.settings.ID) == nil {
 			h.fail(errRemoved)

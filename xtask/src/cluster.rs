@@ -17,7 +17,8 @@ pub(crate) fn cluster(root: &Path, settings: &Cluster) -> Result<()> {
     let program = build(root)?;
     println!("{}", program.display());
     if settings.test {
-        go(root, &["test", "-count=1", "./..."], Some(&program))?;
+        go(root, "shells/cluster", &["test", "-count=1", "./..."], Some(&program))?;
+        go(root, "shells/cluster/kubernetes", &["test", "-count=1", "./..."], Some(&program))?;
     }
     Ok(())
 }
@@ -27,7 +28,7 @@ pub(crate) fn run(root: &Path, name: &str, arguments: &[String]) -> Result<()> {
     let program = build(root)?;
     let mut words = vec!["run", name];
     words.extend(arguments.iter().map(String::as_str));
-    go(root, &words, Some(&program))
+    go(root, "shells/cluster", &words, Some(&program))
 }
 
 fn target(root: &Path) -> PathBuf {
@@ -45,14 +46,14 @@ pub(crate) fn build(root: &Path) -> Result<PathBuf> {
     crate::cargo(&["build", "--release", "--package", "holm-node-capi"], &[])?;
     let program = target(root).join("holm-cluster");
     let text = program.to_str().context("the path of the program is no text")?;
-    go(root, &["build", "-o", text, "."], None)?;
+    go(root, "shells/cluster", &["build", "-o", text, "."], None)?;
     Ok(program)
 }
 
-/// Runs Go in the folder of the cluster. Tests get the path of the program.
-fn go(root: &Path, words: &[&str], program: Option<&Path>) -> Result<()> {
+/// Runs Go in the folder of a module. Tests get the path of the program.
+fn go(root: &Path, module: &str, words: &[&str], program: Option<&Path>) -> Result<()> {
     let mut command = Command::new("go");
-    command.current_dir(root.join("shells/cluster")).args(words).env("CGO_ENABLED", "1");
+    command.current_dir(root.join(module)).args(words).env("CGO_ENABLED", "1");
     command.env("CGO_LDFLAGS", target(root).join("release/libholm_node_capi.a"));
     if let Some(program) = program {
         command.env("HOLM_CLUSTER", program);
