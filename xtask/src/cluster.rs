@@ -17,7 +17,7 @@ pub(crate) fn cluster(root: &Path, settings: &Cluster) -> Result<()> {
     let program = build(root)?;
     println!("{}", program.display());
     if settings.test {
-        go(root, "shells/cluster", &["test", "-count=1", "./..."], Some(&program))?;
+        go(root, "shells/cluster", &["test", "-count=1", "-timeout=30m", "./..."], Some(&program))?;
         go(root, "shells/cluster/kubernetes", &["test", "-count=1", "./..."], Some(&program))?;
     }
     Ok(())
