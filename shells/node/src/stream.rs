@@ -21,12 +21,12 @@ pub unsafe extern "C" fn holm_group_view(group: *const Handle, view: *mut *mut M
 
 /// What a view is of, as the header has it.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    applied: u64,
-    keys: u64,
-    backup: u64,
-    settled: u32,
+    pub(crate) applied: u64,
+    pub(crate) keys: u64,
+    pub(crate) backup: u64,
+    pub(crate) settled: u32,
 }
 
 #[unsafe(no_mangle)]

@@ -5,8 +5,8 @@ use crate::group::{holm_group_apply, holm_group_close, holm_group_open, holm_gro
 use crate::node::{Statistics, holm_node_close, holm_node_open, holm_node_stats, holm_node_sync};
 use crate::raw::{Bytes, free, slice};
 use crate::stream::{
-    holm_group_view, holm_restore_begin, holm_restore_drop, holm_restore_finish, holm_restore_frame, holm_view_close,
-    holm_view_next,
+    Status, holm_group_view, holm_restore_begin, holm_restore_drop, holm_restore_finish, holm_restore_frame,
+    holm_view_close, holm_view_describe, holm_view_next,
 };
 use std::ffi::{CString, c_int};
 use std::mem::MaybeUninit;
@@ -62,6 +62,9 @@ fn a_group_is_opened_changed_read_streamed_and_restored() {
         assert_eq!(call(|out| holm_group_apply(groups[0], packed.as_ptr(), packed.len() - 1, out)).0, -1);
         let (mut view, mut restore) = (null_mut(), null_mut());
         done(|out| holm_group_view(groups[0], &mut view, out));
+        let mut status = Status::default();
+        done(|out| holm_view_describe(view, &mut status, out));
+        assert_eq!(status, Status { applied: 4, keys: 1, backup: 0, settled: 0 }, "it has no record of slots");
         done(|out| holm_restore_begin(groups[1], &mut restore, out));
         loop {
             let (code, frame) = call(|out| holm_view_next(view, out));
