@@ -1,6 +1,7 @@
 //! The cluster: its node is a program of Go over the state machine's static library. Both are built here, and tested.
 
 use anyhow::{Context, Result, bail};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -23,12 +24,15 @@ pub(crate) fn cluster(root: &Path, settings: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Runs a program of Go against clusters, such as the suite of histories; arguments go to it.
+/// Runs a program of Go against clusters, such as the suite of histories; arguments go to it. It takes the place of
+/// this process: a signal that is to end it reaches it.
 pub(crate) fn run(root: &Path, name: &str, arguments: &[String]) -> Result<()> {
     let program = build(root)?;
-    let mut words = vec!["run", name];
-    words.extend(arguments.iter().map(String::as_str));
-    go(root, "shells/cluster", &words, Some(&program))
+    let trial = target(root).join("holm-cluster-trials").join(name);
+    let text = trial.to_str().context("the path of the program is no text")?;
+    go(root, "shells/cluster", &["build", "-o", text, &format!("./{name}")], None)?;
+    let failed = Command::new(&trial).args(arguments).env("HOLM_CLUSTER", program).exec();
+    Err(failed).with_context(|| format!("{} did not start", trial.display()))
 }
 
 fn target(root: &Path) -> PathBuf {

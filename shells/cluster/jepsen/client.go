@@ -30,8 +30,9 @@ type history struct {
 	operations []porcupine.Operation
 	keys       map[string]bool
 	unknown    int
-	refused    atomic.Int64
-	nextValue  atomic.Int64
+	// Operations that were answered with an error, and those of them because of a disk.
+	refused, full atomic.Int64
+	nextValue     atomic.Int64
 }
 
 func (h *history) now() int64 { return int64(time.Since(h.begun)) }
@@ -62,6 +63,13 @@ func hadNoEffect(err error) bool {
 	return strings.HasPrefix(text, "CLUSTERDOWN") || strings.HasPrefix(text, "TRYAGAIN") || strings.HasPrefix(text, "OOM")
 }
 
+func (h *history) refuse(err error) {
+	h.refused.Add(1)
+	if strings.HasPrefix(err.Error(), "OOM") {
+		h.full.Add(1)
+	}
+}
+
 // ask asks a node and notes the operation.
 func (h *history) ask(ctx context.Context, client int, node *redis.Client, in input) error {
 	var words []any
@@ -85,7 +93,7 @@ func (h *history) ask(ctx context.Context, client int, node *redis.Client, in in
 		h.note(client, in, output{value: absent}, call, answered)
 		return nil
 	case err != nil && (in.kind == get || hadNoEffect(err)):
-		h.refused.Add(1)
+		h.refuse(err)
 		return err
 	case err != nil:
 		h.note(client, in, output{isUnknown: true}, call, answered)
@@ -149,7 +157,7 @@ func (h *history) askBoth(ctx context.Context, client int, node *redis.Client, i
 	}
 	answered := h.now()
 	if err != nil && (in.kind == getBoth || hadNoEffect(err)) {
-		h.refused.Add(1)
+		h.refuse(err)
 		return err
 	}
 	out.isUnknown = err != nil

@@ -1,4 +1,4 @@
-// The nemesis: kills, pauses, moves of leaders and of slots, one after the other.
+// The nemesis: kills, pauses, cuts, full and slow disks, moves of leaders and of slots, one after the other.
 
 package main
 
@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,7 +20,9 @@ import (
 type nemesis struct {
 	cluster *trial.Cluster
 	random  *rand.Rand
-	done    map[string]int
+	// Harm is done alone whose name has this in it.
+	only string
+	done map[string]int
 }
 
 func (n *nemesis) wait(ctx context.Context, least, most time.Duration) {
@@ -28,23 +32,34 @@ func (n *nemesis) wait(ctx context.Context, least, most time.Duration) {
 	}
 }
 
+// any returns a node by chance, and all returns all of them.
+func (n *nemesis) any() int { return n.random.IntN(len(n.cluster.Addresses)) }
+
+func (n *nemesis) all() []int {
+	all := make([]int, len(n.cluster.Addresses))
+	for at := range all {
+		all[at] = at
+	}
+	return all
+}
+
+// errEnded is of a node that has ended though nothing was done to it.
+var errEnded = errors.New("a node has ended")
+
 // deed is one harm.
 type deed struct {
 	name string
 	do   func(context.Context) error
 }
 
-func (n *nemesis) run(ctx context.Context) error {
+// deeds returns all harm that this machine allows and that is wanted.
+func (n *nemesis) deeds() []deed {
 	deeds := []deed{
-		{"kill one", func(ctx context.Context) error { return n.kill(ctx, n.random.IntN(len(n.cluster.Addresses))) }},
+		{"kill one", func(ctx context.Context) error { return n.kill(ctx, n.any()) }},
 		{"kill the leader", func(ctx context.Context) error { return n.kill(ctx, n.leader(ctx)) }},
 		{"pause the leader", n.pause},
 		{"kill all", func(ctx context.Context) error {
-			all := make([]int, len(n.cluster.Addresses))
-			for at := range all {
-				all[at] = at
-			}
-			return n.kill(ctx, all...)
+			return n.kill(ctx, n.all()...)
 		}},
 		{"kill one and pause another", n.killAndPause},
 		{"move leaders", n.move},
@@ -54,17 +69,32 @@ func (n *nemesis) run(ctx context.Context) error {
 				return err
 			}
 			n.wait(ctx, time.Millisecond, 300*time.Millisecond)
-			return n.kill(ctx, n.random.IntN(len(n.cluster.Addresses)))
+			return n.kill(ctx, n.any())
 		}},
 	}
 	if n.cluster.CanCut() {
 		deeds = append(deeds, []deed{
 			{"cut the leader off", func(ctx context.Context) error { return n.cut(ctx, n.leader(ctx)) }},
-			{"cut one off", func(ctx context.Context) error { return n.cut(ctx, n.random.IntN(len(n.cluster.Addresses))) }},
+			{"cut one off", func(ctx context.Context) error { return n.cut(ctx, n.any()) }},
 		}...)
+	}
+	if n.cluster.HasDisks() {
+		deeds = append(deeds, n.diskDeeds()...)
+	}
+	return slices.DeleteFunc(deeds, func(one deed) bool { return !strings.Contains(one.name, n.only) })
+}
+
+func (n *nemesis) run(ctx context.Context) error {
+	deeds, last := n.deeds(), "the start"
+	if len(deeds) == 0 {
+		return fmt.Errorf("no harm that this machine allows is called %q", n.only)
 	}
 	for at := 0; ctx.Err() == nil; at++ {
 		n.wait(ctx, 1500*time.Millisecond, 3500*time.Millisecond)
+		// Harm that was repaired leaves all nodes at work.
+		if err := n.cluster.AllRun(); err != nil {
+			return fmt.Errorf("%w after %q: %w", errEnded, last, err)
+		}
 		if ctx.Err() != nil {
 			break
 		}
@@ -77,6 +107,7 @@ func (n *nemesis) run(ctx context.Context) error {
 		if err := deed.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", deed.name, err)
 		}
+		last = deed.name
 	}
 	return nil
 }
@@ -96,7 +127,7 @@ func (n *nemesis) leader(ctx context.Context) int {
 			}
 		}
 	}
-	return n.random.IntN(len(n.cluster.Addresses))
+	return n.any()
 }
 
 func (n *nemesis) kill(ctx context.Context, nodes ...int) error {
@@ -122,7 +153,7 @@ func (n *nemesis) pause(ctx context.Context) error {
 }
 
 func (n *nemesis) killAndPause(ctx context.Context) error {
-	one := n.random.IntN(len(n.cluster.Addresses))
+	one := n.any()
 	other := (one + 1) % len(n.cluster.Addresses)
 	if err := n.cluster.Pause(other); err != nil {
 		return err
@@ -136,7 +167,7 @@ func (n *nemesis) killAndPause(ctx context.Context) error {
 }
 
 func (n *nemesis) move(ctx context.Context) error {
-	node := n.cluster.Member(n.random.IntN(len(n.cluster.Addresses)))
+	node := n.cluster.Member(n.any())
 	defer node.Close()
 	for group := range n.cluster.Groups() {
 		// One that was just killed does not answer.
@@ -150,7 +181,7 @@ func (n *nemesis) moveSlots(ctx context.Context) error {
 	first := n.random.IntN(16384)
 	last := min(16383, first+n.random.IntN(6000))
 	for range 3 {
-		node := n.cluster.Node(n.random.IntN(len(n.cluster.Addresses)))
+		node := n.cluster.Node(n.any())
 		slots, group := fmt.Sprintf("%d-%d", first, last), n.random.IntN(n.cluster.Groups())
 		err := node.Do(ctx, "HOLM.CLUSTER", "MOVE", slots, group).Err()
 		node.Close()

@@ -7,10 +7,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -21,10 +19,14 @@ type Settings struct {
 	Init []string
 	// Words for `holm-cluster serve`.
 	Serve []string
-	// Each node has a network of its own, from which it can be cut off. It takes privileges.
+	// Each node has a network of its own, from which it can be cut off. The program must run alone.
 	IsApart bool
+	// Each node has a file system of its own, of so many bytes. The program must run alone.
+	DiskBytes int64
 	// Nodes have certificates, and clients a password. Nodes with networks of their own have both.
 	IsSecret bool
+	// Syncs of nodes do nothing: a bug. The program must have called Alone.
+	IsUnsynced bool
 	// The clock of each node is wrong by another time, of up to so many milliseconds.
 	Skew int
 }
@@ -41,11 +43,12 @@ type Cluster struct {
 	Raft      []string
 	settings  Settings
 	program   string
-	processes []*exec.Cmd
+	processes []*process
 	logs      []*os.File
 	// Words for `holm-cluster init` of every founder.
 	initial []string
 	network *network
+	disks   []*disk
 	// Words of each founder alone.
 	secrets [][]string
 }
@@ -107,13 +110,20 @@ func Start(folder string, settings Settings) (started *Cluster, failed error) {
 	for at := range settings.Nodes {
 		members = append(members, fmt.Sprintf("%d=%s/%s/%s", at+1, ports[3*at], ports[3*at+1], ports[3*at+2]))
 	}
-	c.processes = make([]*exec.Cmd, settings.Nodes)
+	c.processes = make([]*process, settings.Nodes)
 	c.logs = make([]*os.File, settings.Nodes)
 	c.initial = append([]string{"--cluster", filepath.Base(folder), "--members", strings.Join(members, ","), "--groups",
 		fmt.Sprint(settings.Groups), "--election-ms", "400"}, settings.Init...)
 	for at := range settings.Nodes {
 		c.Addresses, c.Plain = append(c.Addresses, ports[3*at]), append(c.Plain, ports[3*at+2])
 		c.Raft = append(c.Raft, ports[3*at+1])
+		if settings.DiskBytes > 0 {
+			made, err := newDisk(c.node(at), settings.DiskBytes)
+			if err != nil {
+				return nil, err
+			}
+			c.disks = append(c.disks, made)
+		}
 		if err := c.Initialize(at); err != nil {
 			return nil, err
 		}
@@ -170,40 +180,19 @@ func (c *Cluster) StartNode(at int) error {
 	if c.settings.Skew > 0 {
 		words = append(words, "--test-clock-ms", fmt.Sprint(rand.IntN(2*c.settings.Skew)-c.settings.Skew))
 	}
+	if c.settings.IsUnsynced {
+		var err error
+		if words, err = unsynced(words); err != nil {
+			return err
+		}
+	}
 	if c.network != nil {
 		words = append([]string{"ip", "netns", "exec", c.network.space(at)}, words...)
 	}
-	process := exec.Command(words[0], words[1:]...)
-	process.Stdout, process.Stderr = c.logs[at], c.logs[at]
-	c.processes[at] = process
-	return process.Start()
+	started, err := startProcess(c.logs[at], words...)
+	c.processes[at] = started
+	return err
 }
-
-// Kill kills a node and waits for its end. What it had not handed to the kernel is lost.
-func (c *Cluster) Kill(at int) {
-	if process := c.processes[at]; process != nil {
-		_ = process.Process.Kill()
-		_ = process.Wait()
-		c.processes[at] = nil
-	}
-}
-
-// Stop lets a node end as an operator would.
-func (c *Cluster) Stop(at int) error {
-	process := c.processes[at]
-	if process == nil {
-		return nil
-	}
-	c.processes[at] = nil
-	_ = process.Process.Signal(syscall.SIGTERM)
-	return process.Wait()
-}
-
-// Pause stops a node in its tracks, and Resume lets it go on.
-func (c *Cluster) Pause(at int) error { return c.processes[at].Process.Signal(syscall.SIGSTOP) }
-
-// Resume lets a node go on that was paused.
-func (c *Cluster) Resume(at int) error { return c.processes[at].Process.Signal(syscall.SIGCONT) }
 
 // Close kills all nodes.
 func (c *Cluster) Close() {
@@ -212,9 +201,6 @@ func (c *Cluster) Close() {
 		if c.logs[at] != nil {
 			c.logs[at].Close()
 		}
-	}
-	if c.network != nil {
-		c.network.close()
 	}
 }
 

@@ -84,23 +84,6 @@ func (c *Cluster) Initialize(at int) error {
 	return nil
 }
 
-// Await waits for a node to end by itself with an error, and says if it does not.
-func (c *Cluster) Await(at int) error {
-	process := c.processes[at]
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait() }()
-	select {
-	case err := <-ended:
-		c.processes[at] = nil
-		if err == nil {
-			return errors.New("it ends as if all were well")
-		}
-		return nil
-	case <-time.After(20 * time.Second):
-		return errors.New("it still runs")
-	}
-}
-
 // Settled waits until no replica comes or goes, and a node has at least so many, and returns what `status` says.
 func (c *Cluster) Settled(most time.Duration, node uint64, least int) (string, error) {
 	var said string

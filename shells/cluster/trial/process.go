@@ -1,0 +1,108 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// process is a node that was started, and perhaps has ended.
+type process struct {
+	command *exec.Cmd
+	// Closed once the process has ended, with an error or without.
+	ended chan struct{}
+	err   error
+}
+
+func startProcess(log *os.File, words ...string) (*process, error) {
+	command := exec.Command(words[0], words[1:]...)
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	started := &process{command: command, ended: make(chan struct{})}
+	go func() {
+		started.err = command.Wait()
+		close(started.ended)
+	}()
+	return started, nil
+}
+
+// Kill kills a node and waits for its end. What it had not handed to the kernel is lost.
+func (c *Cluster) Kill(at int) {
+	if one := c.processes[at]; one != nil {
+		_ = one.command.Process.Kill()
+		<-one.ended
+		c.processes[at] = nil
+	}
+}
+
+// Stop lets a node end as an operator would.
+func (c *Cluster) Stop(at int) error {
+	one := c.processes[at]
+	if one == nil {
+		return nil
+	}
+	c.processes[at] = nil
+	_ = one.command.Process.Signal(syscall.SIGTERM)
+	<-one.ended
+	return one.err
+}
+
+// Pause stops a node in its tracks, and Resume lets it go on.
+func (c *Cluster) Pause(at int) error { return c.processes[at].command.Process.Signal(syscall.SIGSTOP) }
+
+// Resume lets a node go on that was paused.
+func (c *Cluster) Resume(at int) error {
+	return c.processes[at].command.Process.Signal(syscall.SIGCONT)
+}
+
+// HasEnded returns whether a node that was started has ended by itself.
+func (c *Cluster) HasEnded(at int) bool {
+	if c.processes[at] == nil {
+		return false
+	}
+	select {
+	case <-c.processes[at].ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Await waits for a node to end by itself with an error, and says if it does not.
+func (c *Cluster) Await(at int) error {
+	one := c.processes[at]
+	select {
+	case <-one.ended:
+		c.processes[at] = nil
+		if one.err == nil {
+			return errors.New("it ends as if all were well")
+		}
+		return nil
+	case <-time.After(20 * time.Second):
+		return errors.New("it still runs")
+	}
+}
+
+// said returns what a node has said, or the end of it.
+func (c *Cluster) said(at, most int) string {
+	text, err := os.ReadFile(c.node(at) + ".log")
+	if err != nil {
+		return err.Error()
+	}
+	return string(text[max(0, len(text)-most):])
+}
+
+// AllRun returns an error if a node that was started has ended by itself.
+func (c *Cluster) AllRun() error {
+	for at := range c.processes {
+		if c.HasEnded(at) {
+			return fmt.Errorf("node %d has ended by itself: %w: ... %s", at+1, c.processes[at].err, c.said(at, 1000))
+		}
+	}
+	return nil
+}
