@@ -22,8 +22,13 @@ import (
 	"github.com/lni/dragonboat/v4/raftio"
 )
 
-// The part of a disk that stays free for catching up.
-const spareShare = 20
+// What of a disk stays free for catching up: a part of it, and on a small one some times what the logs' buffer takes
+// when it is written out and merged.
+const (
+	spareShare     = 20
+	logBufferBytes = 32 << 20
+	leastSpare     = 4 * logBufferBytes
+)
 
 // trials are bugs and conditions of tests.
 type trials struct {
@@ -197,7 +202,10 @@ func nodeConfig(folder string, with *settings, heard raftio.IRaftEventListener) 
 	// One log for all groups: each log has a sync of its own.
 	log := config.GetDefaultLogDBConfig()
 	log.Shards = 1
-	log.KVWriteBufferSize = 32 << 20
+	log.KVWriteBufferSize = logBufferBytes
+	// One thread for the logs of all groups: what they wrote at a time has one sync, and fewer messages to each node.
+	engine := config.GetDefaultEngineConfig()
+	engine.ExecShards = with.LogWriters
 	identity := sha1.Sum([]byte(with.Cluster))
 	return config.NodeHostConfig{
 		DeploymentID:      binary.LittleEndian.Uint64(identity[:8]) | 1,
@@ -209,7 +217,7 @@ func nodeConfig(folder string, with *settings, heard raftio.IRaftEventListener) 
 		CertFile:          with.Certificate,
 		KeyFile:           with.Key,
 		RaftEventListener: heard,
-		Expert:            config.ExpertConfig{LogDB: log, Engine: config.GetDefaultEngineConfig()},
+		Expert:            config.ExpertConfig{LogDB: log, Engine: engine},
 	}
 }
 
@@ -261,7 +269,7 @@ func (h *host) watchDisk(ctx context.Context, folder string) {
 	for {
 		var found syscall.Statfs_t
 		if err := syscall.Statfs(folder, &found); err == nil {
-			h.isFull.Store(found.Bavail < found.Blocks/spareShare)
+			h.isFull.Store(found.Bavail < max(found.Blocks/spareShare, leastSpare/uint64(found.Bsize)))
 		}
 		select {
 		case <-ctx.Done():

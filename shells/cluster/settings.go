@@ -39,6 +39,8 @@ type settings struct {
 	ElectionMilliseconds uint64 `json:"election_ms"`
 	// After so many entries of a group its log is shortened.
 	SnapshotEntries uint64 `json:"snapshot_entries"`
+	// How many threads of the consensus engine write logs, for ever: each has a sync of its own.
+	LogWriters uint64 `json:"log_writers,omitempty"`
 	// Certificates with which nodes trust each other: files of the authority, the certificate and its key.
 	Authority   string `json:"ca,omitempty"`
 	Certificate string `json:"cert,omitempty"`
@@ -122,6 +124,7 @@ func (s *settings) create(folder string) error {
 	if s.Folder == "" {
 		s.Folder = newName()
 	}
+	s.LogWriters = 1
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return err
 	}
@@ -149,8 +152,14 @@ func readSettings(folder string) (*settings, error) {
 	if err := json.Unmarshal(text, &read); err != nil {
 		return nil, fmt.Errorf("%s: %w", settingsFile, err)
 	}
+	if read.LogWriters == 0 {
+		read.LogWriters = formerLogWriters
+	}
 	return &read, read.check()
 }
+
+// What folders have whose settings do not say it.
+const formerLogWriters = 16
 
 const slotCount = 16384
 

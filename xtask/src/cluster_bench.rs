@@ -28,6 +28,19 @@ pub(crate) struct ClusterBench {
     /// Bytes of a value.
     #[arg(long, default_value_t = 100)]
     bytes: usize,
+    /// Measures `holm-cluster` alone, with all of its nodes and with one less.
+    #[arg(long, conflicts_with = "catch_up")]
+    one_less: bool,
+    /// Measures `holm-cluster` alone: how long a node without replicas takes to get all that another one has, and what
+    /// clients see meanwhile. A round makes a cluster of its own.
+    #[arg(long)]
+    catch_up: bool,
+    /// Requests per second of the clients that go on while a node catches up.
+    #[arg(long, default_value_t = 1000)]
+    rate: usize,
+    /// Measures these other builds of `holm-cluster` in place of `holm-server`.
+    #[arg(long, value_delimiter = ',', conflicts_with_all = ["catch_up", "one_less"])]
+    beside: Vec<PathBuf>,
     /// Groups of `holm-cluster`.
     #[arg(long, default_value_t = 16)]
     groups: usize,
@@ -57,9 +70,12 @@ impl ClusterBench {
             ("--keys", self.keys.to_string()),
             ("--bytes", self.bytes.to_string()),
             ("--groups", self.groups.to_string()),
+            ("--rate", self.rate.to_string()),
         ];
         let mut words: Vec<_> = valued.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect();
-        words.extend(self.etcd_everywhere.then(|| "--etcd-everywhere".to_owned()));
+        let chosen =
+            [("--etcd-everywhere", self.etcd_everywhere), ("--one-less", self.one_less), ("--catch-up", self.catch_up)];
+        words.extend(chosen.into_iter().filter(|(_, is_chosen)| *is_chosen).map(|(name, _)| name.to_owned()));
         words
     }
 }
@@ -70,12 +86,20 @@ pub(crate) fn run(root: &Path, settings: &ClusterBench) -> Result<()> {
         None => crate::cluster::build(root)?,
     };
     let server = match &settings.server {
-        Some(program) => std::path::absolute(program)?,
-        None => crate::redis_suite::built()?,
+        Some(program) => Some(std::path::absolute(program)?),
+        None if settings.one_less || settings.catch_up || !settings.beside.is_empty() => None,
+        None => Some(crate::redis_suite::built()?),
     };
     let mut command = Command::new("go");
     command.current_dir(root.join("shells/cluster/bench")).args(["run", "."]).args(settings.words());
-    command.arg("--server").arg(server);
+    if let Some(server) = server {
+        command.arg("--server").arg(server);
+    }
+    if !settings.beside.is_empty() {
+        let programs: Result<Vec<_>, _> = settings.beside.iter().map(std::path::absolute).collect();
+        let programs: Vec<_> = programs?.iter().map(|one| one.display().to_string()).collect();
+        command.arg("--beside").arg(programs.join(","));
+    }
     if let Some(folder) = &settings.folder {
         command.arg("--folder").arg(std::path::absolute(folder)?);
     }
@@ -98,12 +122,22 @@ mod tests {
             #[command(flatten)]
             settings: ClusterBench,
         }
-        let given = ["cluster-bench", "--rounds", "2", "--seconds", "0.5", "--pipelines", "1,4", "--etcd-everywhere"];
+        let given = [
+            "cluster-bench",
+            "--rounds",
+            "2",
+            "--seconds",
+            "0.5",
+            "--pipelines",
+            "1,4",
+            "--etcd-everywhere",
+            "--one-less",
+        ];
         let words = <Alone as clap::Parser>::parse_from(given).settings.words().join(" ");
         assert_eq!(
             words,
             "--rounds 2 --seconds 0.5 --connections 50 --pipelines 1,4 --keys 100000 --bytes 100 --groups 16 \
-             --etcd-everywhere"
+             --rate 1000 --etcd-everywhere --one-less"
         );
     }
 }

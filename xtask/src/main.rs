@@ -1,6 +1,6 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
 //! miri, fuzz, stores, kill, power-cut, bench, designs, figures, artifact, report, redis-suite, redis-bench,
-//! redis-large, cluster, jepsen, failover, cluster-bench, install-c, wheel, new-leaf.
+//! redis-large, cluster, jepsen, failover, cluster-bench, cluster-model, install-c, wheel, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -10,6 +10,7 @@
 mod artifact;
 mod cluster;
 mod cluster_bench;
+mod cluster_model;
 mod mutants;
 mod new_leaf;
 mod proofs;
@@ -94,6 +95,8 @@ enum Verb {
     Failover(Rest),
     /// Measures `holm-cluster`, of three nodes on this machine, beside `holm-server` and three members of etcd.
     ClusterBench(cluster_bench::ClusterBench),
+    /// What a cluster of many machines does, on paper, from what was measured on one.
+    ClusterModel(cluster_model::ClusterModel),
     /// Installs the C library, its header and its pkg-config file under a prefix.
     InstallC(Rest),
     /// Builds a wheel of the Python package in `target/wheels`, with maturin, which gets the arguments.
@@ -186,6 +189,7 @@ fn main() -> Result<()> {
         Verb::Jepsen(rest) => cluster::run(root(), "jepsen", &rest.arguments),
         Verb::Failover(rest) => cluster::run(root(), "failover", &rest.arguments),
         Verb::ClusterBench(settings) => cluster_bench::run(root(), &settings),
+        Verb::ClusterModel(settings) => cluster_model::run(&settings),
         Verb::Wheel(rest) => python::wheel(root(), &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::create(root(), &name),
     }

@@ -12,10 +12,15 @@ import (
 	"holm-cluster/trial"
 )
 
-// cluster is three nodes of holm-cluster with the default settings, but for the number of groups. As with redis-benchmark, a connection belongs to a
-// node and asks for keys that this node leads; together the connections have all keys, of all groups.
+const slotCount = 16384
+
+// cluster is three nodes of holm-cluster with the default settings, but for the number of groups. As with
+// redis-benchmark, a connection belongs to a node and asks for keys that this node leads; together the connections have
+// all keys, of all groups.
 type cluster struct {
-	folder       string
+	title, folder string
+	// The path of holm-cluster; empty: what HOLM_CLUSTER names.
+	program      string
 	groups, keys int
 	running      *trial.Cluster
 	// The slot of each key.
@@ -23,14 +28,16 @@ type cluster struct {
 }
 
 func newCluster(folder string, groups, keys int) engine {
-	return &cluster{folder: folder, groups: groups, keys: keys}
+	return &cluster{title: "holm-cluster", folder: folder, groups: groups, keys: keys}
 }
 
-func (c *cluster) name() string { return "holm-cluster" }
+func (c *cluster) name() string { return c.title }
 
 func (c *cluster) start(ctx context.Context) error {
 	if c.running == nil {
-		started, err := trial.Start(c.folder, trial.Settings{Groups: c.groups, Init: []string{"--election-ms", "1000"}})
+		started, err := trial.Start(c.folder, trial.Settings{
+			Groups: c.groups, Program: c.program, Init: []string{"--election-ms", "1000"},
+		})
 		if err != nil {
 			return err
 		}
@@ -115,6 +122,8 @@ func (c *cluster) leaders(ctx context.Context) (map[int]string, error) {
 	}
 	return leaders, nil
 }
+
+func (c *cluster) processes() []int { return c.running.Processes() }
 
 func (c *cluster) stop() error {
 	var failed error

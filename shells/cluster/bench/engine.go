@@ -15,6 +15,8 @@ type engine interface {
 	start(ctx context.Context) error
 	// askers connects clients, which have so many requests under way on each connection. Values have one length.
 	askers(ctx context.Context, connections, depth, length int) ([]asker, error)
+	// processes returns the numbers of the engine's processes.
+	processes() []int
 	// stop lets the engine's processes end as an operator would.
 	stop() error
 	// close ends what still runs.

@@ -23,7 +23,7 @@ type etcd struct {
 	everywhere bool
 	// Where clients connect, and where members do.
 	clients, peers []string
-	processes      []*exec.Cmd
+	members        []*exec.Cmd
 	// The members that clients ask.
 	asked []string
 }
@@ -51,7 +51,7 @@ func (e *etcd) start(ctx context.Context) error {
 	for at, peer := range e.peers {
 		all = append(all, fmt.Sprintf("member%d=%s", at, peer))
 	}
-	e.processes = nil
+	e.members = nil
 	for at := range members {
 		folder := filepath.Join(e.folder, fmt.Sprint("member", at))
 		process, err := begin(folder+".log", "etcd", "--name", fmt.Sprint("member", at), "--data-dir", folder,
@@ -61,7 +61,7 @@ func (e *etcd) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		e.processes = append(e.processes, process)
+		e.members = append(e.members, process)
 	}
 	return trial.Until(30*time.Second, func() error { return e.find(ctx) })
 }
@@ -140,9 +140,17 @@ func asking(ctx context.Context, client *clientv3.Client) func(bool, []int, []by
 	}
 }
 
+func (e *etcd) processes() []int {
+	var numbers []int
+	for _, process := range e.members {
+		numbers = append(numbers, process.Process.Pid)
+	}
+	return numbers
+}
+
 func (e *etcd) stop() error {
 	var failed error
-	for _, process := range e.processes {
+	for _, process := range e.members {
 		// It ends itself by the signal, once it has closed its files.
 		var status *exec.ExitError
 		if err := end(process); err != nil && !errors.As(err, &status) {
@@ -153,7 +161,7 @@ func (e *etcd) stop() error {
 }
 
 func (e *etcd) close() {
-	for _, process := range e.processes {
+	for _, process := range e.members {
 		kill(process)
 	}
 }

@@ -37,32 +37,51 @@ func main() {
 	folder := flag.String("folder", os.TempDir(), "a folder on the disk that is measured")
 	server := flag.String("server", "", "the path of holm-server; HOLM_CLUSTER is that of holm-cluster")
 	everywhere := flag.Bool("etcd-everywhere", false, "clients ask all members of etcd, and not its leader alone")
+	isLess := flag.Bool("one-less", false, "holm-cluster alone, with all of its nodes and with one less")
+	isCatchUp := flag.Bool("catch-up", false, "holm-cluster alone: a node without replicas gets all that another one has")
+	rate := flag.Int("rate", 1000, "with --catch-up: requests per second of the clients that go on meanwhile")
+	beside := flag.String("beside", "", "these builds of holm-cluster, separated by commas, in place of the server")
 	flag.Parse()
 	trial.Quiet()
 	with.length = time.Duration(*seconds * float64(time.Second))
 	with.warmUp = with.length / 6
-	if err := run(with, *rounds, *pipelines, *folder, *server, *groups, *everywhere); err != nil {
+	err := inFolder(*folder, func(folder string) error {
+		cells, err := cellsOf(*pipelines)
+		switch {
+		case err != nil:
+			return err
+		case *isLess:
+			return oneLess(with, *rounds, cells, folder, *groups)
+		case *beside != "":
+			return compareBuilds(with, *rounds, cells, folder, strings.Split(*beside, ","), *groups, *everywhere)
+		case *isCatchUp:
+			return catchUp(with, *rounds, *rate, folder, *groups)
+		}
+		engines, err := enginesOf(folder, *server, *groups, with.keys, *everywhere)
+		if err != nil {
+			return err
+		}
+		return compare(with, *rounds, cells, folder, engines)
+	})
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "cluster-bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(with load, rounds int, pipelines, parent, server string, groups int, everywhere bool) error {
-	cells, err := cellsOf(pipelines)
-	if err != nil {
-		return err
-	}
-	if with.connections < 3 || rounds < 1 || with.keys < 100*with.connections || with.length <= 0 || with.bytes < 1 {
-		return errors.New("at least 3 connections, 100 keys for each of them, a byte, a round and some time are needed")
-	}
+// inFolder calls a function with a folder that is there meanwhile.
+func inFolder(parent string, call func(string) error) error {
 	folder, err := os.MkdirTemp(parent, "holm-cluster-bench")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
-	engines, err := enginesOf(folder, server, groups, with.keys, everywhere)
-	if err != nil {
-		return err
+	return errors.Join(call(folder), os.RemoveAll(folder))
+}
+
+// compare measures engines in rounds, and prints the results.
+func compare(with load, rounds int, cells []cell, folder string, engines []engine) error {
+	if with.connections < 3 || rounds < 1 || with.keys < 100*with.connections || with.length <= 0 || with.bytes < 1 {
+		return errors.New("at least 3 connections, 100 keys for each of them, a byte, a round and some time are needed")
 	}
 	for _, one := range engines {
 		defer one.close()
@@ -101,14 +120,19 @@ func enginesOf(folder, server string, groups, keys int, everywhere bool) ([]engi
 		}
 	}
 	engines := []engine{newCluster(folders[0], groups, keys), newServer(folders[1], server, keys)}
+	return withEtcd(engines, folders[2], keys, everywhere), nil
+}
+
+// withEtcd appends etcd to engines, if it is installed.
+func withEtcd(engines []engine, folder string, keys int, everywhere bool) []engine {
 	said, err := exec.Command("etcd", "--version").Output()
 	if err != nil {
 		fmt.Println("etcd is not installed: its columns are left out")
-		return engines, nil
+		return engines
 	}
 	version, _, _ := strings.Cut(string(said), "\n")
 	fmt.Println(version)
-	return append(engines, newEtcd(folders[2], keys, everywhere)), nil
+	return append(engines, newEtcd(folder, keys, everywhere))
 }
 
 // cellsOf returns SET and GET for each number of requests under way.

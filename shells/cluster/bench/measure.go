@@ -32,6 +32,8 @@ type measured struct {
 	middle, tail float64
 	// Microseconds of processors that the client takes for a request.
 	client float64
+	// What all nodes take for a request.
+	nodes costs
 	// Requests that were answered with an error.
 	refused int
 }
@@ -100,9 +102,9 @@ func measure(ctx context.Context, one engine, with load, wanted cell) (measured,
 		all.Go(func() { found[at] = drive(each, wanted.isWrite, with.bytes, from, until) })
 	}
 	time.Sleep(time.Until(from))
-	before := processorTime()
+	before, spent := processorTime(), costsOf(one.processes())
 	time.Sleep(time.Until(until))
-	used := processorTime() - before
+	used, took := processorTime()-before, costsOf(one.processes())
 	all.Wait()
 	var waits []time.Duration
 	sum := seen{}
@@ -122,6 +124,7 @@ func measure(ctx context.Context, one engine, with load, wanted cell) (measured,
 	return measured{
 		rate: float64(sum.answered) / with.length.Seconds(), middle: wait(50), tail: wait(99),
 		client: float64(used) / 1e3 / float64(sum.answered), refused: sum.refused,
+		nodes: took.per(spent, sum.answered),
 	}, nil
 }
 

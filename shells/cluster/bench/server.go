@@ -54,6 +54,8 @@ func (s *server) askers(_ context.Context, connections, depth, length int) ([]as
 	return all, nil
 }
 
+func (s *server) processes() []int { return []int{s.process.Process.Pid} }
+
 func (s *server) stop() error { return end(s.process) }
 
 func (s *server) close() { kill(s.process) }

@@ -90,6 +90,7 @@ func (r *results) print() {
 	}
 	r.printWaits(names)
 	r.printClient(names)
+	r.printCosts(names)
 	r.printRefused()
 }
 
@@ -98,6 +99,18 @@ func (r *results) printWaits(names []string) {
 		middle := r.over(one, at, func(m measured) float64 { return m.middle })
 		tail := r.over(one, at, func(m measured) float64 { return m.tail })
 		return fmt.Sprintf("%.2f, %.2f", middle.median, tail.median)
+	})
+}
+
+// printCosts prints what all nodes of an engine take together for a request.
+func (r *results) printCosts(names []string) {
+	title := "Of all nodes, for a request: microseconds of processors, bytes to disks, bytes over the loopback device"
+	r.printEach(title, names, func(one engine, at int) string {
+		over := func(part func(costs) float64) float64 {
+			return r.over(one, at, func(m measured) float64 { return part(m.nodes) }).median
+		}
+		return fmt.Sprintf("%.1f, %.0f, %.0f", over(func(c costs) float64 { return c.processor }),
+			over(func(c costs) float64 { return c.disk }), over(func(c costs) float64 { return c.network }))
 	})
 }
 

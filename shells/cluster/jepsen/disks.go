@@ -10,9 +10,10 @@ import (
 
 func (n *nemesis) diskDeeds() []deed {
 	return []deed{
-		// Less than nodes want to keep: they refuse writes, and go on.
-		{"fill one disk to 97 %", func(ctx context.Context) error { return n.fill(ctx, 30, n.any()) }},
-		{"fill all disks to 97 %", func(ctx context.Context) error { return n.fill(ctx, 30, n.all()...) }},
+		// They leave less than nodes want to keep, and enough for the logs: nodes refuse writes, and go on.
+		{"fill one disk to 90 %", func(ctx context.Context) error { return n.fill(ctx, 100, n.any()) }},
+		{"fill all disks to 90 %", func(ctx context.Context) error { return n.fill(ctx, 100, n.all()...) }},
+		{"kill one and fill its disk to 90 %", n.fillAndKill},
 		{"fill the leader's disk", func(ctx context.Context) error { return n.fill(ctx, 0, n.leader(ctx)) }},
 		{"fill all disks", func(ctx context.Context) error { return n.fill(ctx, 0, n.all()...) }},
 		{"slow the leader's disk", func(ctx context.Context) error { return n.slow(ctx, n.leader(ctx)) }},
@@ -43,6 +44,21 @@ func (n *nemesis) fill(ctx context.Context, left int64, nodes ...int) error {
 		}
 	}
 	return failed
+}
+
+// fillAndKill lets a node catch up on a disk that is nearly full.
+func (n *nemesis) fillAndKill(ctx context.Context) error {
+	one := n.any()
+	n.cluster.Kill(one)
+	n.wait(ctx, 500*time.Millisecond, 4*time.Second)
+	if err := n.cluster.Fill(one, 100); err != nil {
+		return err
+	}
+	if err := n.cluster.StartNode(one); err != nil {
+		return err
+	}
+	n.wait(ctx, 500*time.Millisecond, 4*time.Second)
+	return n.cluster.Empty(one)
 }
 
 // slow lets each write to the disks of nodes wait for up to 0.4 s, for some seconds.

@@ -15,6 +15,8 @@ import (
 // Settings of a cluster; the zero value is three nodes with four groups.
 type Settings struct {
 	Nodes, Groups int
+	// The path of holm-cluster; empty: what HOLM_CLUSTER names.
+	Program string
 	// Words for `holm-cluster init`.
 	Init []string
 	// Words for `holm-cluster serve`.
@@ -81,9 +83,12 @@ func FreePorts(count int) ([]string, error) {
 
 // Start makes a cluster in a folder and starts all nodes.
 func Start(folder string, settings Settings) (started *Cluster, failed error) {
-	program, err := Program()
-	if err != nil {
-		return nil, err
+	if settings.Program == "" {
+		program, err := Program()
+		if err != nil {
+			return nil, err
+		}
+		settings.Program = program
 	}
 	if settings.Nodes == 0 {
 		settings.Nodes = 3
@@ -91,7 +96,7 @@ func Start(folder string, settings Settings) (started *Cluster, failed error) {
 	if settings.Groups == 0 {
 		settings.Groups = 4
 	}
-	c := &Cluster{Folder: folder, settings: settings, program: program}
+	c := &Cluster{Folder: folder, settings: settings, program: settings.Program}
 	defer func() {
 		if failed != nil {
 			c.Close()

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -29,6 +30,15 @@ func startProcess(log *os.File, words ...string) (*process, error) {
 		close(started.ended)
 	}()
 	return started, nil
+}
+
+// Processes returns the numbers of the processes of the nodes that run.
+func (c *Cluster) Processes() []int {
+	var numbers []int
+	for _, at := range c.Running() {
+		numbers = append(numbers, c.processes[at].command.Process.Pid)
+	}
+	return numbers
 }
 
 // Kill kills a node and waits for its end. What it had not handed to the kernel is lost.
@@ -88,11 +98,15 @@ func (c *Cluster) Await(at int) error {
 	}
 }
 
-// said returns what a node has said, or the end of it.
-func (c *Cluster) said(at, most int) string {
+// said returns the end of what a node has said: from its last panic on, if there is one.
+func (c *Cluster) said(at int) string {
+	const most = 2000
 	text, err := os.ReadFile(c.node(at) + ".log")
 	if err != nil {
 		return err.Error()
+	}
+	if from := max(bytes.LastIndex(text, []byte("panic: ")), bytes.LastIndex(text, []byte(" C | "))); from >= 0 {
+		return string(text[from:min(len(text), from+most)])
 	}
 	return string(text[max(0, len(text)-most):])
 }
@@ -101,7 +115,7 @@ func (c *Cluster) said(at, most int) string {
 func (c *Cluster) AllRun() error {
 	for at := range c.processes {
 		if c.HasEnded(at) {
-			return fmt.Errorf("node %d has ended by itself: %w: ... %s", at+1, c.processes[at].err, c.said(at, 1000))
+			return fmt.Errorf("node %d has ended by itself: %w: ... %s", at+1, c.processes[at].err, c.said(at))
 		}
 	}
 	return nil
