@@ -44,7 +44,7 @@ pub(crate) fn build(root: &Path) -> Result<PathBuf> {
     let answers = Command::new("go").arg("version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
     if !answers {
         bail!(
-            "a node of the cluster is a program of Go, and there is no `go`: install Go 1.24 or later, and a C compiler"
+            "a node of the cluster is a program of Go, and there is no `go`: install Go 1.26 or later, and a C compiler"
         );
     }
     crate::cargo(&["build", "--release", "--package", "holm-node-capi"], &[])?;
