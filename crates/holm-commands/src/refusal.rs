@@ -14,6 +14,11 @@ pub enum Refusal {
     Store(holm::Error),
     /// The command visits more than it may here.
     TooLong,
+    /// The reply would have more members than is meant: repetitions of the same ones.
+    TooMany {
+        /// How many.
+        members: usize,
+    },
 }
 
 impl Refusal {
@@ -33,6 +38,7 @@ impl Refusal {
         match self {
             Refusal::Text(text) => text,
             Refusal::TooLong => "ERR the command visits too much".into(),
+            Refusal::TooMany { .. } => "ERR value is out of range".into(),
             Refusal::Store(Error::NoSpace { .. }) => "OOM command not allowed: the disk is full".into(),
             Refusal::Store(Error::Capacity { .. }) => "OOM command not allowed: the database is at its capacity".into(),
             Refusal::Store(error @ (Error::Poisoned { .. } | Error::Closed { .. })) => {

@@ -1,9 +1,11 @@
 //! What is known about each client, for CLIENT LIST and for those who close connections.
 
+use crate::connection::Connection;
 use crate::mail::ConnectionPlace;
 use crate::topics::TopicKind;
 use holm_commands::{Outcome, Refusal};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -16,6 +18,38 @@ pub(crate) struct Client {
     pub(crate) local_address: String,
     pub(crate) since: Instant,
     details: Mutex<ClientDetails>,
+    pub(crate) buffers: Buffers,
+}
+
+/// The bytes that a connection holds, as its worker has stated them last.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    /// Of requests, and the room behind them.
+    input: AtomicUsize,
+    input_room: AtomicUsize,
+    /// Of replies and messages that wait, and all memory of these.
+    output: AtomicUsize,
+    output_memory: AtomicUsize,
+}
+
+impl Buffers {
+    /// States what a connection holds: requests and the memory of these, replies and the memory of these.
+    pub(crate) fn note(&self, (input, input_memory): (usize, usize), (output, output_memory): (usize, usize)) {
+        self.input.store(input, Ordering::Relaxed);
+        self.input_room.store(input_memory - input, Ordering::Relaxed);
+        self.output.store(output, Ordering::Relaxed);
+        self.output_memory.store(output_memory, Ordering::Relaxed);
+    }
+
+    /// Returns the part of the line of CLIENT LIST. There is one buffer of output, so the list of further ones of other
+    /// servers is that buffer, or empty.
+    fn line(&self, queued: usize) -> String {
+        let [input, room, output, memory] =
+            [&self.input, &self.input_room, &self.output, &self.output_memory].map(|part| part.load(Ordering::Relaxed));
+        let total = size_of::<Connection>() + input + room + memory + queued;
+        let list = usize::from(output > 0);
+        format!("qbuf={input} qbuf-free={room} multi-mem={queued} obl=0 oll={list} omem={output} tot-mem={total}")
+    }
 }
 
 /// What a client is here for.
@@ -58,6 +92,8 @@ pub(crate) struct ClientDetails {
     pub(crate) subscriptions: [usize; TopicKind::ALL.len()],
     /// The number of queued commands, if it is within MULTI.
     pub(crate) queued: Option<usize>,
+    /// And their bytes.
+    pub(crate) queued_bytes: usize,
     pub(crate) is_blocked: bool,
 }
 
@@ -73,7 +109,14 @@ impl ClientDetails {
 
 impl Client {
     pub(crate) fn new(place: ConnectionPlace, address: String, local_address: String) -> Self {
-        Client { place, address, local_address, since: Instant::now(), details: Mutex::default() }
+        Client {
+            place,
+            address,
+            local_address,
+            since: Instant::now(),
+            details: Mutex::default(),
+            buffers: Buffers::default(),
+        }
     }
 
     pub(crate) fn details(&self) -> MutexGuard<'_, ClientDetails> {
@@ -93,7 +136,7 @@ impl Client {
         let command = if details.last_command.is_empty() { "NULL" } else { details.last_command };
         format!(
             "id={} addr={} laddr={} name={} age={} idle={idle} flags={flags} db={} sub={} psub={} ssub={} multi={} \
-             cmd={command} user={} resp={} lib-name={} lib-ver={}",
+             {} cmd={command} user={} resp={} lib-name={} lib-ver={}",
             self.place.id,
             self.address,
             self.local_address,
@@ -104,6 +147,7 @@ impl Client {
             details.subscriptions[TopicKind::Pattern as usize],
             details.subscriptions[TopicKind::Shard as usize],
             details.queued.map_or(-1, |queued| queued as i64),
+            self.buffers.line(details.queued_bytes),
             String::from_utf8_lossy(details.user()),
             if details.is_new_protocol { 3 } else { 2 },
             String::from_utf8_lossy(&details.library),

@@ -11,6 +11,7 @@ use holm_commands::{Reply, RequestParser, Signal};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Replies beyond this many bytes keep further commands waiting.
 const ENOUGH_OUTPUT: usize = 1 << 20;
@@ -20,6 +21,9 @@ const LARGE_READ: usize = 4 << 20;
 
 /// A buffer that is empty and larger than this is given back.
 const LARGE_BUFFER: usize = 1 << 20;
+
+/// A buffer up to this size is kept.
+const SMALL_BUFFER: usize = 32 << 10;
 
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
@@ -33,6 +37,8 @@ pub(crate) struct Connection {
     output: Vec<u8>,
     /// All before this is sent.
     sent: usize,
+    /// Since when more waits than the soft limit of output allows.
+    beyond_since: Option<Instant>,
     /// Where the replies of this wake-up begin.
     begun: usize,
     /// Replies that wait for syncs: the number of the sync, and where they begin.
@@ -62,6 +68,7 @@ impl Connection {
             run: Run::default(),
             output: Vec::new(),
             sent: 0,
+            beyond_since: None,
             begun: 0,
             held: VecDeque::new(),
             is_readable: true,
@@ -155,8 +162,9 @@ impl Connection {
     fn carry_out(&mut self, shared: &Shared, costs: &mut Costs) {
         self.has_commands = false;
         let mut run = std::mem::take(&mut self.run);
+        let most = shared.output_limits.hard(self.session.kind());
         loop {
-            if !self.may_proceed() {
+            if !self.may_proceed() || self.unsent() > most {
                 self.has_commands = self.start < self.input.len();
                 break;
             }
@@ -193,11 +201,8 @@ impl Connection {
         self.carry_out_run(shared, &mut run, costs);
         self.run = run;
         if self.start == self.input.len() {
-            self.input.clear();
+            empty(&mut self.input);
             self.start = 0;
-            if self.input.capacity() > LARGE_BUFFER {
-                self.input = Vec::new();
-            }
         } else if self.start > LARGE_BUFFER / 4 {
             self.input.drain(..self.start);
             self.start = 0;
@@ -295,8 +300,32 @@ impl Connection {
         self.session.is_closing = true;
     }
 
-    /// Sends what the socket takes.
+    /// Returns when the connection ends if as much waits then as now; notes since when it does.
+    pub(crate) fn end_of_patience(&mut self, shared: &Shared) -> Option<Instant> {
+        let patience = shared.output_limits.patience(self.session.kind(), self.unsent());
+        self.beyond_since = patience.and(self.beyond_since).or_else(|| patience.map(|_| Instant::now()));
+        Some(self.beyond_since? + patience?)
+    }
+
+    /// Ends the connection if more waits for its client than its class may have.
+    fn end_if(&mut self, shared: &Shared, is_too_much: bool) {
+        if is_too_much && !self.is_dead {
+            tracing::warn!(client = self.session.place.id, bytes = self.unsent(), "a client reads too slowly");
+            shared.statistics.output_disconnections.fetch_add(1, Ordering::Relaxed);
+            self.is_dead = true;
+        }
+    }
+
+    /// States what the connection holds.
+    pub(crate) fn note_buffers(&self) {
+        let input = (self.input.len() - self.start, self.input.capacity());
+        self.session.client.buffers.note(input, (self.unsent(), self.output.capacity()));
+    }
+
+    /// Sends what the socket takes, unless it is more than may wait.
     pub(crate) fn flush(&mut self, shared: &Shared) {
+        let hard = shared.output_limits.hard(self.session.kind());
+        self.end_if(shared, self.unsent() > hard || self.session.is_overflowing);
         if self.stream.has_unsent() {
             self.is_dead |= self.stream.flush().is_err_and(|error| error.kind() != ErrorKind::WouldBlock);
         }
@@ -314,19 +343,26 @@ impl Connection {
             }
         }
         if self.sent == self.output.len() {
-            self.output.clear();
+            empty(&mut self.output);
             self.sent = 0;
-            if self.output.capacity() > LARGE_BUFFER {
-                self.output = Vec::new();
-            }
             self.is_dead |= self.session.is_closing && !self.stream.has_unsent();
-        } else if self.unsent() > shared.max_output.load(Ordering::Relaxed) {
-            tracing::warn!(client = self.session.place.id, bytes = self.unsent(), "a client reads too slowly");
-            self.is_dead = true;
         } else if self.sent > LARGE_BUFFER {
             self.output.drain(..self.sent);
             self.held.iter_mut().for_each(|(_, from)| *from -= self.sent);
             self.sent = 0;
         }
+        let is_late = self.end_of_patience(shared).is_some_and(|end| end <= Instant::now());
+        self.end_if(shared, is_late);
+    }
+}
+
+/// Empties a buffer. One that is much larger than what it has held gives some of its memory back.
+fn empty(buffer: &mut Vec<u8>) {
+    let (used, capacity) = (buffer.len(), buffer.capacity());
+    buffer.clear();
+    if capacity > LARGE_BUFFER {
+        *buffer = Vec::new();
+    } else if capacity > SMALL_BUFFER && used < capacity / 4 {
+        buffer.shrink_to(capacity / 2);
     }
 }

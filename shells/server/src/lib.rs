@@ -13,12 +13,13 @@
 //! | `commands` | the commands about connections and the server, and their table |
 //! | `acl` | users and what they may do |
 //! | `shared` | what all threads share |
+//! | `output_limits`, `sizes` | how much may wait for a client |
 //! | `tls`, `tls_stream` | certificates, and a socket with TLS |
 //! | `http` | the page for operators and the metrics |
 //! | `mail`, `waiting`, `topics` | what threads tell each other |
 //! | `feeds` | changes that clients follow |
-//! | `clients`, `statistics`, `slow_log` | what is known of clients and commands |
 //! | `clients`, `statistics`, `slow_log`, `latency`, `process_memory` | what is known of clients and commands |
+
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -34,12 +35,14 @@ mod latency;
 mod load;
 mod long;
 mod mail;
+mod output_limits;
 mod process_memory;
 mod replace_file;
 mod server;
 mod session;
 mod settings;
 mod shared;
+mod sizes;
 mod slow_log;
 mod statistics;
 mod stream;

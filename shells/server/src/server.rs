@@ -83,7 +83,7 @@ impl Server {
         let poll = Poll::new()?;
         let acceptor = Acceptor::new(&settings, listener, tls_listener, poll)?;
         let wake = waker(&acceptor.poll, STOP)?;
-        let shared = Arc::new(Shared::new(settings, acl, tls, databases, mailboxes, wake, address.port()));
+        let shared = Arc::new(Shared::new(settings, acl, tls, databases, mailboxes, wake, address.port())?);
         // Without the database: a thread of the database holds this, and must not be the one that drops it.
         let mailboxes = shared.mailboxes.clone();
         shared.databases().holm().on_sync(move || mailboxes.iter().for_each(Mailbox::ring));

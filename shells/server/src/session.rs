@@ -2,7 +2,7 @@
 
 use crate::acl::Account;
 use crate::acl::denied::Denied;
-use crate::clients::Client;
+use crate::clients::{Client, ClientKind};
 use crate::commands::{OwnFunction, unfollow_all};
 use crate::long::{BUDGET, LongCommand};
 use crate::mail::ConnectionPlace;
@@ -102,6 +102,8 @@ pub(crate) struct Session {
     pub(crate) snapshot: Option<Snapshot>,
     /// The replies of this wake-up wait for a sync.
     pub(crate) wants_sync: bool,
+    /// The reply is larger than the limit of what may wait: the connection ends without it.
+    pub(crate) is_overflowing: bool,
     /// The connection ends once its replies are sent.
     pub(crate) is_closing: bool,
     pub(crate) last_command: &'static str,
@@ -137,6 +139,7 @@ impl Session {
             acknowledge: None,
             snapshot: None,
             wants_sync: false,
+            is_overflowing: false,
             is_closing: false,
             last_command: "",
             is_rejected: false,
@@ -167,7 +170,12 @@ impl Session {
     pub(crate) fn execute(&mut self, shared: &Shared, arguments: &Arguments<'_>, costs: &mut Costs, out: &mut Vec<u8>) {
         self.requests += 1;
         let started = Instant::now();
-        let reply = self.reply_to(shared, arguments).unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
+        let reply = self.reply_to(shared, arguments).unwrap_or_else(|refusal| {
+            // Each member takes some bytes at least.
+            let is_too_large = |members: usize| members > shared.output_limits.hard(self.kind());
+            self.is_overflowing |= matches!(refusal, Refusal::TooMany { members } if is_too_large(members));
+            Reply::Error(refusal.into_text())
+        });
         let took = started.elapsed();
         let nanos = took.as_nanos() as u64;
         if !self.is_waiting() {
@@ -187,6 +195,11 @@ impl Session {
             shared.note_slow(arguments, nanos, &self.client, self.requests);
         }
         self.answer(&reply, out);
+    }
+
+    /// Returns the class of clients whose limits hold. What follows a feed is limited by the feed.
+    pub(crate) fn kind(&self) -> ClientKind {
+        if self.subscriptions.is_empty() { ClientKind::Normal } else { ClientKind::Subscriber }
     }
 
     /// Returns whether the reply to the last command comes later.
@@ -480,6 +493,7 @@ impl Session {
         details.is_new_protocol = self.protocol == Protocol::Resp3;
         details.subscriptions = TopicKind::ALL.map(|kind| self.subscriptions.of(kind).len());
         details.queued = self.queue.as_ref().map(|queue| queue.commands.len());
+        details.queued_bytes = self.queue.as_ref().map_or(0, |queue| queue.bytes);
     }
 }
 

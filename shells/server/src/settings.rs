@@ -1,6 +1,7 @@
 //! Settings: the command line, and a file of the same options.
 
-use anyhow::{Context, bail};
+use crate::output_limits;
+use anyhow::{Context, anyhow, bail};
 use clap::{Parser, ValueEnum};
 use holm_commands::Notifications;
 use std::ffi::OsString;
@@ -96,9 +97,10 @@ pub struct Settings {
     /// The most bytes of one argument of a command
     #[arg(long, default_value_t = 512 << 20, value_name = "BYTES")]
     pub max_request: usize,
-    /// The most bytes of replies that wait for one client; beyond it, the client is disconnected
-    #[arg(long, default_value_t = 256 << 20, value_name = "BYTES")]
-    pub max_output: usize,
+    /// The bytes of replies that may wait for a client: class, hard limit, soft limit and its seconds, such as
+    /// `normal 64mb 0 0`, of normal, replica and pubsub; 0 for none. May be given several times
+    #[arg(long, value_name = "LIMITS")]
+    pub client_output_buffer_limit: Vec<String>,
     /// Commands that take longer are kept for SLOWLOG; negative for none
     #[arg(long, default_value_t = 10_000, value_name = "MICROSECONDS", allow_negative_numbers = true)]
     pub slowlog_log_slower_than: i64,
@@ -170,6 +172,9 @@ impl Settings {
         }
         if !Notifications::default().set(self.notify_keyspace_events.as_bytes()) {
             bail!("--notify-keyspace-events takes letters of Ag$lshzxeKEtmdn");
+        }
+        for limits in &self.client_output_buffer_limit {
+            output_limits::check(limits).map_err(|why| anyhow!("--client-output-buffer-limit {limits:?}: {why}"))?;
         }
         if self.workers == Some(0) || self.databases == 0 || self.databases > 1_024 || self.maxclients == 0 {
             bail!("--workers and --maxclients are at least 1, --databases between 1 and 1024");

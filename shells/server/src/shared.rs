@@ -7,6 +7,7 @@ use crate::feeds::Feeds;
 use crate::latency::Latency;
 use crate::long::{LongCommands, THREADS};
 use crate::mail::{ConnectionPlace, Mailbox};
+use crate::output_limits::OutputLimits;
 use crate::session::Found;
 use crate::settings::{Acknowledge, Settings};
 use crate::slow_log::SlowLog;
@@ -52,7 +53,7 @@ pub(crate) struct Shared {
     /// replies wait for syncs.
     unsynced: Vec<AtomicBool>,
     pub(crate) max_clients: AtomicUsize,
-    pub(crate) max_output: AtomicUsize,
+    pub(crate) output_limits: OutputLimits,
     pub(crate) slower_than: AtomicI64,
     /// Parameters of CONFIG that are kept and have no effect.
     pub(crate) parameters: Mutex<BTreeMap<String, String>>,
@@ -67,11 +68,12 @@ impl Shared {
         mailboxes: Vec<Mailbox>,
         acceptor: mio::Waker,
         port: u16,
-    ) -> Self {
+    ) -> anyhow::Result<Self> {
         let latency = Latency::default();
         latency.set_threshold(settings.latency_monitor_threshold);
         let random = || RandomState::new().hash_one(std::process::id());
-        Shared {
+        let output_limits = OutputLimits::new(&settings.client_output_buffer_limit).map_err(anyhow::Error::msg)?;
+        Ok(Shared {
             cursors: Cursors::default(),
             data: CommandIndex::new(TABLE),
             own: CommandIndex::new(OWN),
@@ -91,7 +93,7 @@ impl Shared {
             run_id: format!("{:016x}{:016x}{:08x}", random(), random(), std::process::id()),
             unsynced: (0..mailboxes.len() + THREADS).map(|_| AtomicBool::new(false)).collect(),
             max_clients: AtomicUsize::new(settings.maxclients),
-            max_output: AtomicUsize::new(settings.max_output),
+            output_limits,
             slower_than: AtomicI64::new(settings.slowlog_log_slower_than),
             parameters: Mutex::default(),
             databases: RwLock::new(Arc::new(databases)),
@@ -99,7 +101,7 @@ impl Shared {
             mailboxes: Arc::new(mailboxes),
             acceptor,
             port,
-        }
+        })
     }
 
     /// Returns the databases, which stay as they are for as long as the caller keeps this. For commands that are short.

@@ -96,6 +96,8 @@ pub(crate) struct Statistics {
     pub(crate) syncs: AtomicU64,
     /// Commands that other threads than workers have carried out.
     pub(crate) long_commands: AtomicU64,
+    /// Clients that were disconnected because too much waited for them.
+    pub(crate) output_disconnections: AtomicU64,
     /// What users were refused, wrong passwords among them.
     pub(crate) denied: AtomicU64,
     costs: Mutex<CostsByName>,
@@ -153,6 +155,7 @@ impl Statistics {
             &self.expired,
             &self.syncs,
             &self.long_commands,
+            &self.output_disconnections,
             &self.denied,
         ];
         counters.iter().for_each(|counter| counter.store(0, Ordering::Relaxed));

@@ -49,7 +49,7 @@ pub(crate) struct Worker {
     held: VecDeque<Held>,
     /// The number of the last of them.
     last_held: u64,
-    /// When waits end.
+    /// When waits end: for elements, and for clients that do not take their replies.
     deadlines: BTreeSet<(Instant, u64)>,
     scratch: Vec<u8>,
     costs: Costs,
@@ -194,7 +194,7 @@ impl Worker {
         self.make_ready(id);
     }
 
-    /// Ends the waits whose time is over.
+    /// Ends the waits whose time is over. One for a client that takes its replies ends as these are sent.
     fn end_waits(&mut self) {
         let now = Instant::now();
         while let Some((deadline, id)) = self.deadlines.first().copied().filter(|(deadline, _)| *deadline <= now) {
@@ -296,6 +296,10 @@ impl Worker {
             // Before the replies: a client that has one may ask another connection about this one.
             connection.session.note_details();
             connection.flush(&self.shared);
+            connection.note_buffers();
+            if let Some(end) = connection.end_of_patience(&self.shared) {
+                self.deadlines.insert((end, id));
+            }
             if connection.is_dead {
                 self.end(id);
             } else if connection.is_ready() {

@@ -133,7 +133,7 @@ pub(crate) fn choose(
         return Ok(Vec::new());
     }
     if repeats && count > MOST_REPETITIONS {
-        return Err(Refusal::text("ERR value is out of range"));
+        return Err(Refusal::TooMany { members: count });
     }
     let mut all = members.all()?;
     let len = all.len() as u64;

@@ -1,8 +1,10 @@
 //! CONFIG: parameters by their names.
 
 use crate::commands::rewrite::{Changeable, rewrite};
+use crate::output_limits::OutputLimits;
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::sizes::parse_size;
 use holm_commands::{Arguments, Outcome, Refusal, Reply, matches, parse_integer};
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -19,6 +21,7 @@ fn parameters(shared: &Shared) -> Vec<(String, String)> {
         ("appendfsync", if settings.acknowledge.name() == "synced" { "always" } else { "everysec" }.to_owned()),
         ("appendonly", "yes".to_owned()),
         ("bind", settings.listen.ip().to_string()),
+        ("client-output-buffer-limit", shared.output_limits.to_string()),
         ("databases", settings.databases.to_string()),
         ("latency-tracking", if shared.latency.is_shown.load(Ordering::Relaxed) { "yes" } else { "no" }.to_owned()),
         ("latency-tracking-info-percentiles", shown(&shared.latency.percentiles())),
@@ -26,7 +29,6 @@ fn parameters(shared: &Shared) -> Vec<(String, String)> {
         ("maxclients", shared.max_clients.load(Ordering::Relaxed).to_string()),
         ("maxmemory", "0".to_owned()),
         ("maxmemory-policy", "noeviction".to_owned()),
-        ("max-output", shared.max_output.load(Ordering::Relaxed).to_string()),
         ("notify-keyspace-events", shared.databases().notifications().letters()),
         ("port", shared.port.to_string()),
         ("proto-max-bulk-len", settings.max_request.to_string()),
@@ -74,10 +76,11 @@ pub(super) fn config(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>
 fn changeable(shared: &Shared) -> Vec<Changeable> {
     let settings = &shared.settings;
     let of_channels = if settings.acl_pubsub_default.allows_all() { "allchannels" } else { "resetchannels" };
+    let begun_with_limits = OutputLimits::new(&settings.client_output_buffer_limit);
     let begun_with = [
         ("acl-pubsub-default", of_channels.to_owned()),
         ("latency-monitor-threshold", settings.latency_monitor_threshold.to_string()),
-        ("max-output", settings.max_output.to_string()),
+        ("client-output-buffer-limit", begun_with_limits.map_or_else(|_| String::new(), |limits| limits.to_string())),
         ("maxclients", settings.maxclients.to_string()),
         ("notify-keyspace-events", settings.notify_keyspace_events.clone()),
         ("slowlog-log-slower-than", settings.slowlog_log_slower_than.to_string()),
@@ -107,7 +110,7 @@ fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
         || number().and_then(|number| usize::try_from(number).map_err(|_| wrong("argument must not be negative")));
     match &name[..] {
         "maxclients" => shared.max_clients.store(size()?.max(1), Ordering::Relaxed),
-        "max-output" => shared.max_output.store(size()?, Ordering::Relaxed),
+        "client-output-buffer-limit" => shared.output_limits.set(&text).map_err(wrong)?,
         "requirepass" => {
             shared.acl.set_default_password(value).map_err(|why| wrong(&why))?;
         }
@@ -139,6 +142,7 @@ fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
         "acknowledge" | "aclfile" | "bind" | "databases" | "port" | "proto-max-bulk-len" | "workers" => {
             return Err(wrong("can't set immutable config"));
         }
+        "maxmemory" if parse_size(&text).is_none() => return Err(wrong("argument must be a memory value")),
         _ if holds_without_effect(&name) => {
             tracing::info!(name, "a parameter is kept that has no effect here");
             shared.parameters.lock().unwrap_or_else(PoisonError::into_inner).insert(name, text);
@@ -163,7 +167,6 @@ fn holds_without_effect(name: &str) -> bool {
         "appendfsync",
         "appendonly",
         "auto-aof-rewrite-percentage",
-        "client-output-buffer-limit",
         "client-query-buffer-limit",
         "close-on-oom",
         "dynamic-hz",

@@ -79,7 +79,7 @@ fn run_queue<'c>(context: &'c Context<'c>, queue: &Queue, denied: &Denials) -> O
                 // Within a transaction nobody waits.
                 Ok(Reply::Wait(_)) => Reply::NullArray,
                 Ok(reply) => reply,
-                Err(Refusal::Text(text)) => Reply::Error(text),
+                Err(refusal @ (Refusal::Text(_) | Refusal::TooMany { .. })) => Reply::Error(refusal.into_text()),
                 Err(refusal) => return Err(refusal),
             }),
             Found::Own(command) => {

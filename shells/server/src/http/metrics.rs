@@ -58,6 +58,11 @@ impl Reading {
                 ("rejected_connections", "Connections beyond the limit", read(&statistics.rejected_connections)),
                 ("expired_keys", "Keys that were removed because their time was over", read(&statistics.expired)),
                 ("syncs", "Syncs that replies waited for", read(&statistics.syncs)),
+                (
+                    "output_disconnections",
+                    "Clients that were disconnected because too much waited for them",
+                    read(&statistics.output_disconnections),
+                ),
                 ("denied", "What users were refused, wrong passwords among it", read(&statistics.denied)),
                 ("slow_commands", "Commands that took longer than the limit of the slow log", shared.slow_log.total()),
             ],

@@ -36,7 +36,7 @@ fn any_bytes_leave_the_server_alive() {
 
 #[test]
 fn a_client_that_reads_nothing_is_disconnected() {
-    let served = Served::new(&["--max-output", "100000"]);
+    let served = Served::new(&["--client-output-buffer-limit", "normal 100000 0 0"]);
     let mut client = served.client();
     client.send_words(&[b"set", b"large", &vec![b'x'; 8 << 20]]);
     assert_eq!(client.receive(), "OK");
