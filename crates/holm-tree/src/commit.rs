@@ -20,10 +20,12 @@
 //! and that the commit itself splits counts as unchanged, so a commit that is alone always succeeds.
 //!
 //! **Keys that were read need no descent**: a leaf that is latched at the version at which it was read still holds the
-//! keys for which it answered. If all keys were read, a commit tries these latches, and waits for none of them.
+//! keys for which it answered. When such a key's turn comes, a commit tries that latch, and descends if it fails. A key
+//! that was not read may lie in a leaf that the commit has just latched: the descent leads there, and the key joins it.
 
 use crate::design::Design;
 use crate::index::{LeafVersion, SeekTarget, TreeRoot};
+use crate::inner::Inner as _;
 use crate::keys::Keys;
 use crate::latch::{LatchGuard, Version, order_after_label};
 use crate::leaf::{BlockByte, Durability as _, Leaf, Merge as _, Overflow as _, damaged};
@@ -171,73 +173,81 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Latches the leaves of all writes, in their order.
     fn latch_groups(&self, writes: &[TreeWrite<'_, K>]) -> Result<Vec<Group<'_, D>>> {
-        if writes.first().is_some_and(|write| write.seen.is_some())
-            && let Some(groups) = self.latch_seen_groups(writes)
-        {
-            return Ok(groups);
-        }
         let mut groups: Vec<Group<'_, D>> = Vec::with_capacity(writes.len().min(16));
         let mut next = 0;
-        while let Some(first) = writes.get(next) {
-            let mut turn = 0;
-            // Where the leaf ends matters only if another write to the same tree follows.
-            let is_last = writes.get(next + 1).is_none_or(|write| !std::ptr::eq(write.root, first.root));
-            let (latched, edge) = loop {
-                let taken = if is_last {
-                    self.try_take(first.root, first.search_key).map(|latched| (latched, None))
-                } else {
-                    self.try_take_range(first.root, first.search_key)
-                };
-                if let Some(taken) = taken {
-                    break taken;
-                }
-                if let Err(error) = first.root.refuse_given_up() {
-                    undo(groups);
-                    return Err(error);
-                }
-                back_off(&mut turn);
+        while next < writes.len() {
+            let (latched, end) = match self.take_seen_leaf(&groups, writes, next) {
+                Some(taken) => taken,
+                None => match self.take_leaf(&groups, writes, next) {
+                    Ok(taken) => taken,
+                    Err(error) => {
+                        undo(groups);
+                        return Err(error);
+                    }
+                },
             };
-            let in_leaf = |write: &&TreeWrite<'_, K>| {
-                std::ptr::eq(write.root, first.root)
-                    && edge.as_ref().is_none_or(|edge| K::is_below(write.search_key, edge))
-            };
-            let end = next + 1 + writes[next + 1..].iter().take_while(in_leaf).count();
-            groups.push(Group { latched, writes: next..end });
+            match latched {
+                Some(latched) => groups.push(Group { latched, writes: next..end }),
+                // To the leaf that was latched last.
+                None => groups.last_mut().into_iter().for_each(|last| last.writes.end = end),
+            }
             next = end;
         }
         Ok(groups)
     }
 
-    /// The same without a descent, if all keys were read and their leaves are as they were. `None`: some key was not
-    /// read, or some leaf has changed or has a writer; nothing is latched then. Waits for nobody.
-    fn latch_seen_groups(&self, writes: &[TreeWrite<'_, K>]) -> Option<Vec<Group<'_, D>>> {
-        if writes.iter().any(|write| write.seen.is_none()) {
-            return None;
+    /// Latches the leaf of a write without a descent, if its key was read and the leaf is as it was. Waits for nobody.
+    /// Returns the leaf, or nothing if the commit has latched it already, and the end of the writes that belong to it.
+    fn take_seen_leaf<'a>(
+        &'a self,
+        groups: &[Group<'a, D>],
+        writes: &[TreeWrite<'_, K>],
+        next: usize,
+    ) -> Option<(Option<LatchedLeaf<'a, D>>, usize)> {
+        let seen = writes[next].seen?;
+        let end = next + writes[next..].iter().take_while(|write| write.seen == Some(seen)).count();
+        let is_own =
+            |last: &Group<'_, D>| last.latched.number == seen.leaf && last.latched.held.version() == seen.version;
+        if groups.last().is_some_and(is_own) {
+            return Some((None, end));
         }
-        let mut groups: Vec<Group<'_, D>> = Vec::with_capacity(writes.len().min(16));
-        let mut next = 0;
-        while let Some(first) = writes.get(next) {
-            // The keys of a leaf follow each other. If they do not, some leaf has changed: this finds it changed, or
-            // latched by this commit itself.
-            let Some(latched) = first.seen.and_then(|seen| self.try_take_at(seen)) else {
-                undo(groups);
-                return None;
-            };
-            let end = next + writes[next..].iter().take_while(|write| write.seen == first.seen).count();
-            groups.push(Group { latched, writes: next..end });
-            next = end;
-        }
-        Some(groups)
+        Some((Some(self.try_take_at(seen)?), end))
     }
 
-    /// Latches the search key's leaf, unless another writer has it. Returns the end of the leaf's range, too.
-    fn try_take_range(
-        &self,
-        root: &TreeRoot,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<(LatchedLeaf<'_, D>, Option<K::Separator>)> {
-        let (at, edge) = self.inner.descend::<K>(root, &SeekTarget::Holding(search_key))?;
-        Some((self.try_take_reached(root, &at)?, edge))
+    /// Latches the leaf of a write, and waits for its writer. Returns as [`TreeSet::take_seen_leaf`] does.
+    fn take_leaf<'a>(
+        &'a self,
+        groups: &[Group<'a, D>],
+        writes: &[TreeWrite<'_, K>],
+        next: usize,
+    ) -> Result<(Option<LatchedLeaf<'a, D>>, usize)> {
+        let first = &writes[next];
+        // Where the leaf ends matters only if another write to the same tree follows.
+        let is_last = writes.get(next + 1).is_none_or(|write| !std::ptr::eq(write.root, first.root));
+        let try_once = || {
+            let (at, edge) = if is_last {
+                (self.inner.seek::<K>(first.root, first.search_key)?, None)
+            } else {
+                self.inner.descend::<K>(first.root, &SeekTarget::Holding(first.search_key))?
+            };
+            // A leaf that the commit holds keeps its range, so the parent needs to be right once.
+            if groups.last().is_some_and(|last| last.latched.number == at.leaf) {
+                return at.leaf_parent.latch().validate(at.version).then_some((None, edge));
+            }
+            Some((Some(self.try_take_reached(first.root, &at)?), edge))
+        };
+        let mut turn = 0;
+        let (latched, edge) = loop {
+            if let Some(taken) = try_once() {
+                break taken;
+            }
+            first.root.refuse_given_up()?;
+            back_off(&mut turn);
+        };
+        let in_leaf = |write: &&TreeWrite<'_, K>| {
+            std::ptr::eq(write.root, first.root) && edge.as_ref().is_none_or(|edge| K::is_below(write.search_key, edge))
+        };
+        Ok((latched, next + 1 + writes[next + 1..].iter().take_while(in_leaf).count()))
     }
 
     /// Returns whether a leaf may lack room for its writes under this label.

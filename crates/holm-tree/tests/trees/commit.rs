@@ -170,7 +170,7 @@ fn follows_a_model<D: Design>() {
 }
 
 /// Keys are written where they were last seen: one commit ago, or many commits ago, when the leaf may have been split,
-/// merged, given up or used again.
+/// merged, given up or used again. Others among them were not seen.
 fn follows_a_model_by_what_was_seen<D: Design>() {
     let tree = Tree::<D>::new();
     let (mut model, mut seen) = (BTreeMap::new(), BTreeMap::new());
@@ -179,12 +179,17 @@ fn follows_a_model_by_what_was_seen<D: Design>() {
         let puts = if round / 400 % 2 == 0 { 7 } else { 1 };
         let write = |i| {
             let r = mixed(round << 20 | i);
-            (r % 900, (r >> 20 & 7 < puts).then_some(round << 20 | i))
+            // In every other round they lie in one leaf or two.
+            let key = if round % 2 == 0 { r % 900 } else { mixed(round) % 860 + r % 40 };
+            (key, (r >> 20 & 7 < puts).then_some(round << 20 | i))
         };
         let writes: BTreeMap<u64, Option<u64>> = (0..1 + mixed(round) % 8).map(write).collect();
         for key in writes.keys() {
-            if mixed(round ^ key << 32).is_multiple_of(2) || !seen.contains_key(key) {
-                seen.insert(*key, tree.leaf(*key));
+            match mixed(round ^ key << 32) % 8 {
+                0..4 => drop(seen.insert(*key, tree.leaf(*key))),
+                // Not seen at all, among others that were.
+                4..6 => drop(seen.remove(key)),
+                _ => {}
             }
         }
         assert!(tree.commit_seen(&writes.iter().map(|(key, payload)| (*key, *payload)).collect::<Vec<_>>(), &seen));

@@ -43,7 +43,7 @@ const MOST_LEAVES: usize = 64;
 /// Buffers of more bytes are not kept for another transaction.
 const MOST_KEPT: usize = 64 << 10;
 
-/// A write looks for the get of its key among this many last ones.
+/// A write looks for the get of its key among this many last ones, and whether it is the first one.
 const RECENT: usize = 8;
 
 /// What is known of a leaf that was read.
@@ -227,12 +227,14 @@ impl Reads {
         self.points.push(Point { tree, key: start..self.keys.len(), found, leaf });
     }
 
-    /// Returns the get of a key, if it is among the last ones.
+    /// Returns the get of a key, if it is among the last ones or the first one.
     #[inline]
     pub(super) fn recent(&self, tree: &Arc<KeyspaceTree>, key: &[u8]) -> Option<PointIndex> {
         let first = self.points.len().saturating_sub(RECENT);
         let is_of = |point: &Point| self.keys[point.key.clone()] == *key && Arc::ptr_eq(&self.trees[point.tree], tree);
-        Some(PointIndex(first + self.points[first..].iter().rposition(is_of)?))
+        let recent = self.points[first..].iter().rposition(is_of).map(|at| first + at);
+        // What a transaction reads first, it often writes last.
+        recent.or_else(|| self.points.first().filter(|point| is_of(point)).map(|_| 0)).map(PointIndex)
     }
 
     /// Returns the leaf that has answered a get last.
