@@ -129,6 +129,8 @@ impl Databases {
         budget: u64,
     ) -> Option<(Vec<Reply>, Effects)> {
         let (_, first) = commands.clone().next()?;
+        // Before the turn: others need not wait for the caches of this thread.
+        self.look_ahead(at.database, commands.clone());
         let _turn = self.turns.wait(at.database, first.at(1));
         let done = self.db.transact(|transaction| {
             let within = Within { databases: self, transaction };

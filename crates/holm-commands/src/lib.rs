@@ -37,6 +37,7 @@ mod glob;
 mod joined;
 mod list;
 mod long_list;
+mod look_ahead;
 mod many_gets;
 mod members;
 mod number;

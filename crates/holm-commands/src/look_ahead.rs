@@ -1,0 +1,116 @@
+//! Rows that commands of one key are about to read or write: they are brought into the processor's caches together,
+//! before the commands begin.
+//!
+//! Commands of a pipeline that write members of one large collection run in one transaction, and those of several
+//! threads one after the other. Each looks up a row somewhere in the collection, which is mostly a miss of the caches.
+//! Here these misses overlap, and no other thread waits for them.
+
+use crate::arguments::Arguments;
+use crate::command::Command;
+use crate::execute::Function;
+use crate::number::{parse_float, sortable};
+use crate::over_holm::Databases;
+use crate::record::{Kind, Record};
+use crate::rows;
+
+/// Returns the words of a command that are members of its collection: the first one, and how far they are apart.
+fn members(command: &str, words: usize) -> Option<(usize, usize)> {
+    match command {
+        "hset" | "hmset" | "hsetnx" => Some((2, 2)),
+        "hincrby" | "hincrbyfloat" => Some((2, words)),
+        "hdel" | "sadd" | "srem" | "zrem" => Some((2, 1)),
+        "zincrby" => Some((3, words)),
+        // With options, the first member stands elsewhere.
+        "zadd" if words == 4 => Some((3, words)),
+        _ => None,
+    }
+}
+
+/// Keys one behind the other.
+#[derive(Default)]
+struct RowKeys {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl RowKeys {
+    fn push(&mut self, family: u8, version: u64, parts: [&[u8]; 2]) {
+        self.bytes.push(family);
+        self.bytes.extend(version.to_be_bytes());
+        parts.into_iter().for_each(|part| self.bytes.extend_from_slice(part));
+        self.ends.push(self.bytes.len());
+    }
+
+    fn keys(&self) -> Vec<&[u8]> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end]).collect()
+    }
+}
+
+impl Databases {
+    /// Brings the rows near that commands of one key name, if it is a large collection. A hint: it promises nothing,
+    /// and what it cannot do is left out.
+    pub(crate) fn look_ahead<'c, 'a>(
+        &self,
+        database: u32,
+        mut commands: impl Iterator<Item = (&'c Command<Function>, Arguments<'a>)> + Clone,
+    ) {
+        let Some((command, first)) = commands.clone().next() else { return };
+        if members(command.name, first.len()).is_none() {
+            return;
+        }
+        let Ok(Some(space)) = self.existing(database) else { return };
+        let record = space.keys.get(first.at(1)).ok().flatten().and_then(|bytes| Record::decode(bytes).ok());
+        let Some((record, version)) = record.and_then(|record| record.version().map(|version| (record, version)))
+        else {
+            return;
+        };
+        let mut keys = RowKeys::default();
+        commands.by_ref().for_each(|(command, arguments)| {
+            let Some((first, step)) = members(command.name, arguments.len()) else { return };
+            for member in (first..arguments.len()).step_by(step).map(|at| arguments.at(at)) {
+                keys.push(rows::family(record.kind), version, [&[], member]);
+                let is_added = record.kind == Kind::SortedSet && command.name == "zadd";
+                if let Some(score) = is_added.then(|| parse_float(arguments.at(2))).flatten() {
+                    keys.push(rows::BY_SCORE, version, [&sortable(score), member]);
+                }
+            }
+        });
+        // Without the keyspace there is nothing to bring near, and the commands will say so.
+        let _ = space.rows.look_ahead(&keys.keys());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RowKeys, members};
+
+    #[test]
+    fn members_stand_where_the_commands_have_them() {
+        let of = |line: &str| {
+            let words: Vec<_> = line.split(' ').collect();
+            members(words[0], words.len()).map(|(first, step)| {
+                (first..words.len()).step_by(step).map(|at| words[at]).collect::<Vec<_>>().join(" ")
+            })
+        };
+        for (line, found) in [
+            ("hset key a 1 b 2", "a b"),
+            ("hincrby key a 1", "a"),
+            ("hdel key a b", "a b"),
+            ("sadd key a b", "a b"),
+            ("zadd key 1 a", "a"),
+            ("zincrby key 1 a", "a"),
+        ] {
+            assert_eq!(of(line).as_deref(), Some(found), "{line}");
+        }
+        assert_eq!((of("zadd key nx 1 a"), of("lpush key a")), (None, None));
+    }
+
+    #[test]
+    fn keys_are_those_of_rows() {
+        let mut keys = RowKeys::default();
+        keys.push(2, 7, [b"", b"field"]);
+        keys.push(5, 7, [b"12345678", b"member"]);
+        assert_eq!(keys.keys(), [crate::rows::key(2, 7, b"field"), crate::rows::key(5, 7, b"12345678member")]);
+    }
+}
