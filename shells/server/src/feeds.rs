@@ -173,3 +173,90 @@ impl Feeds {
         self.lock().iter().map(|(name, feed)| (name.clone(), epoch(feed))).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Followed, MOST_AHEAD};
+    use crate::mail::ConnectionPlace;
+    use holm::{Database, Error, Keyspace};
+    use std::collections::VecDeque;
+
+    const PLACE: ConnectionPlace = ConnectionPlace { worker: 0, id: 1 };
+
+    fn feed(db: &Database, bytes: usize) -> Followed {
+        let feed = db.feed(bytes).unwrap();
+        let acknowledged = feed.since();
+        Followed { feed, given: VecDeque::new(), acknowledged, follower: None }
+    }
+
+    /// Changes something in this many epochs, each of which is durable then.
+    fn pass(db: &Database, keyspace: &Keyspace, epochs: usize, bytes: usize) {
+        for number in 0..epochs {
+            keyspace.insert("key", [&number.to_be_bytes()[..], &vec![0; bytes]].concat()).unwrap();
+            db.sync().unwrap();
+        }
+    }
+
+    /// Takes what the follower is to be sent.
+    fn sent(followed: &mut Followed) -> holm::Result<Vec<u64>> {
+        let mut epochs = Vec::new();
+        while let Some(changes) = followed.next_to_send()? {
+            epochs.push(changes.epoch());
+        }
+        Ok(epochs)
+    }
+
+    #[test]
+    fn a_follower_is_at_most_a_thousand_epochs_ahead_of_what_it_has_acknowledged() {
+        let db = Database::builder().in_memory().unwrap();
+        let keyspace = db.keyspace("reefs").unwrap();
+        let mut followed = feed(&db, 16 << 20);
+        followed.follow(followed.acknowledged(), PLACE);
+        pass(&db, &keyspace, MOST_AHEAD + 300, 0);
+        let first = sent(&mut followed).unwrap();
+        assert_eq!(first.len(), MOST_AHEAD);
+        assert!(sent(&mut followed).unwrap().is_empty());
+        // What it has taken note of makes room for as much.
+        followed.acknowledge(first[99]);
+        let second = sent(&mut followed).unwrap();
+        assert_eq!(second.len(), 100);
+        assert!(second[0] > first[MOST_AHEAD - 1] && second.is_sorted());
+        // After a lost connection, it goes on behind what it knows, and what it was sent and did not know comes again.
+        followed.follow(first[499], PLACE);
+        let again = sent(&mut followed).unwrap();
+        assert_eq!(again[..500], first[500..]);
+        assert_eq!(again[500..600], second[..]);
+        assert_eq!(again.len(), 800, "all that is left");
+        followed.acknowledge(again[799]);
+        pass(&db, &keyspace, 1, 0);
+        assert_eq!(sent(&mut followed).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_follower_that_lags_behind_the_window_gets_an_error_and_begins_anew() {
+        let db = Database::builder().in_memory().unwrap();
+        let keyspace = db.keyspace("reefs").unwrap();
+        let mut followed = feed(&db, 64 << 10);
+        followed.follow(followed.acknowledged(), PLACE);
+        for _ in 0..MOST_AHEAD / 100 {
+            pass(&db, &keyspace, 100, 0);
+            assert_eq!(sent(&mut followed).unwrap().len(), 100);
+        }
+        // The window is full, so the store keeps what comes, up to its limit of bytes.
+        pass(&db, &keyspace, 20, 16 << 10);
+        assert!(sent(&mut followed).unwrap().is_empty());
+        let known = followed.given.back().unwrap().epoch();
+        followed.acknowledge(known);
+        let ended = loop {
+            match followed.next_to_send() {
+                Ok(changes) => assert!(changes.is_some(), "the feed has ended"),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(ended, Error::Lagged { epoch, .. } if epoch >= known), "{ended}");
+        let mut followed = feed(&db, 64 << 10);
+        followed.follow(followed.acknowledged(), PLACE);
+        pass(&db, &keyspace, 3, 0);
+        assert_eq!(sent(&mut followed).unwrap().len(), 3);
+    }
+}
