@@ -1,6 +1,7 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
 //! miri, fuzz, stores, kill, power-cut, bench, designs, figures, artifact, report, redis-suite, redis-bench,
 //! redis-large, cluster, jepsen, failover, cluster-bench, cluster-model, install-c, wheel, new-leaf.
+//! redis-large, redis-tail, ycsb, cluster, jepsen, failover, cluster-bench, install-c, wheel, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
@@ -19,6 +20,8 @@ mod redis_bench;
 mod redis_large;
 mod redis_stand_in;
 mod redis_suite;
+mod redis_tail;
+mod ycsb;
 
 use std::path::Path;
 use std::process::Command;
@@ -83,6 +86,10 @@ enum Verb {
     RedisBench(redis_bench::RedisBench),
     /// Measures the memory of `holm-server` and `redis-server` with many keys, and a SCAN of all of them.
     RedisLarge(redis_large::RedisLarge),
+    /// Measures how long replies of `holm-server` and `redis-server` take at the same load.
+    RedisTail(redis_tail::RedisTail),
+    /// Measures `holm-server` beside `redis-server` with YCSB's own core and binding. Needs Java and Maven.
+    Ycsb(ycsb::Ycsb),
     /// Runs the tests of Redis, in Tcl, against `holm-server`; what fails must be listed with its reason.
     RedisSuite(redis_suite::RedisSuite),
     /// Builds `holm-cluster`, the node of a cluster, in the folder of cargo's artifacts. Needs Go and a C compiler.
@@ -183,6 +190,8 @@ fn main() -> Result<()> {
         Verb::Report(rest) => figures("report", &rest.arguments),
         Verb::RedisBench(settings) => redis_bench::run(&settings),
         Verb::RedisLarge(settings) => redis_large::run(&settings),
+        Verb::RedisTail(settings) => redis_tail::run(&settings),
+        Verb::Ycsb(settings) => ycsb::run(&settings),
         Verb::RedisSuite(settings) => redis_suite::run(&settings),
         Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &from_here(&rest.arguments)?),
         Verb::Cluster(settings) => cluster::cluster(root(), &settings),

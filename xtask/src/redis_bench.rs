@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use crate::redis_suite::built;
 
 /// What is measured: a name, and the words of the command, or none for one that the client has.
-const COMMANDS: &[(&str, &[&str])] = &[
+pub(crate) const COMMANDS: &[(&str, &[&str])] = &[
     ("SET", &["set", "key:__rand_int__", "__data__"]),
     ("GET", &["get", "key:__rand_int__"]),
     ("ZADD", &["zadd", "scores", "__rand_int__", "member:__rand_int__"]),
