@@ -66,6 +66,13 @@ pub(crate) struct Blocked {
     pub(crate) deadline: Option<Instant>,
 }
 
+/// A command that another one has run.
+pub(crate) struct Ran {
+    pub(crate) name: &'static str,
+    pub(crate) nanos: u64,
+    pub(crate) is_failed: bool,
+}
+
 /// Which replies a client wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ReplyMode {
@@ -109,6 +116,8 @@ pub(crate) struct Session {
     pub(crate) last_command: &'static str,
     /// It was refused before it ran.
     is_rejected: bool,
+    /// The commands that EXEC has run, which are counted as if each had come alone.
+    pub(crate) ran: Vec<Ran>,
     /// The number of requests so far: with the connection's id, it names one in the log.
     pub(crate) requests: u64,
     now: u64,
@@ -143,6 +152,7 @@ impl Session {
             is_closing: false,
             last_command: "",
             is_rejected: false,
+            ran: Vec::new(),
             requests: 0,
             now: 0,
             seed: RandomState::new().hash_one(place.id),
@@ -169,7 +179,7 @@ impl Session {
     /// Carries out a command and appends its reply.
     pub(crate) fn execute(&mut self, shared: &Shared, arguments: &Arguments<'_>, costs: &mut Costs, out: &mut Vec<u8>) {
         self.requests += 1;
-        let started = Instant::now();
+        let (started, queued) = (Instant::now(), self.queued());
         let reply = self.reply_to(shared, arguments).unwrap_or_else(|refusal| {
             // Each member takes some bytes at least.
             let is_too_large = |members: usize| members > shared.output_limits.hard(self.kind());
@@ -183,18 +193,28 @@ impl Session {
             let name = || if is_fast() { "fast-command" } else { "command" };
             shared.latency.note(took, || now_millis() / 1_000, name);
         }
+        let is_rejected = std::mem::take(&mut self.is_rejected);
         let cost = costs.of(self.last_command);
-        match std::mem::take(&mut self.is_rejected) {
+        match is_rejected {
             true => cost.rejected += 1,
+            // One that was queued is counted when it runs.
+            false if self.queued().zip(queued).is_some_and(|(after, before)| after > before) => {}
             false => cost.note(nanos, reply.is_error()),
         }
+        self.ran.drain(..).for_each(|ran| costs.of(ran.name).note(ran.nanos, ran.is_failed));
         if let Reply::Error(text) = &reply {
             shared.statistics.note_error(text);
         }
-        if !self.is_waiting() {
+        // Of EXEC, the commands that it has run are kept.
+        if !self.is_waiting() && self.last_command != "exec" {
             shared.note_slow(arguments, nanos, &self.client, self.requests);
         }
         self.answer(&reply, out);
+    }
+
+    /// Returns how many commands are queued within MULTI.
+    fn queued(&self) -> Option<usize> {
+        self.queue.as_ref().map(|queue| queue.commands.len())
     }
 
     /// Returns the class of clients whose limits hold. What follows a feed is limited by the feed.
@@ -434,6 +454,7 @@ impl Session {
             shared.waiting.wake(std::slice::from_ref(key), &shared.mailboxes);
             return;
         };
+        let started = Instant::now();
         match self.try_data(shared, blocked.command, &blocked.arguments.lend()) {
             // Somebody else has taken them: there is nothing to offer to others.
             Ok(Reply::Wait(_)) => self.blocked = Some(blocked),
@@ -445,6 +466,8 @@ impl Session {
             other => {
                 let reply = other.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
                 let keys = blocked.keys.clone();
+                let nanos = started.elapsed().as_nanos() as u64;
+                shared.note_slow(&blocked.arguments.lend(), nanos, &self.client, self.requests);
                 self.end_wait(shared, blocked, &reply, out);
                 shared.waiting.wake(&keys, &shared.mailboxes);
             }
@@ -471,6 +494,9 @@ impl Session {
     fn end_wait(&mut self, shared: &Shared, blocked: Blocked, reply: &Reply, out: &mut Vec<u8>) {
         shared.waiting.forget(&blocked.keys, self.place);
         self.client.details().is_blocked = false;
+        if let Reply::Error(text) = reply {
+            shared.statistics.note_late_failure(blocked.command.name, text);
+        }
         self.answer(reply, out);
     }
 
@@ -492,7 +518,7 @@ impl Session {
         details.last_used = Some(Instant::now());
         details.is_new_protocol = self.protocol == Protocol::Resp3;
         details.subscriptions = TopicKind::ALL.map(|kind| self.subscriptions.of(kind).len());
-        details.queued = self.queue.as_ref().map(|queue| queue.commands.len());
+        details.queued = self.queued();
         details.queued_bytes = self.queue.as_ref().map_or(0, |queue| queue.bytes);
     }
 }

@@ -121,6 +121,13 @@ impl Statistics {
         }
     }
 
+    /// Counts that a command has failed that had waited: it was counted as a call when it began.
+    pub(crate) fn note_late_failure(&self, name: &'static str, text: &str) {
+        self.costs.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default().failed += 1;
+        self.errors.fetch_add(1, Ordering::Relaxed);
+        self.note_error(text);
+    }
+
     /// Counts an error by its code.
     pub(crate) fn note_error(&self, text: &str) {
         let code = text.split(' ').next().unwrap_or_default();

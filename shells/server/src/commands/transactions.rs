@@ -3,10 +3,11 @@
 //! A client that watches keys holds a transaction that has read them. EXEC runs the queued commands in it, and its
 //! commit fails if the keys have changed. Without watched keys, the queued commands run until a transaction commits.
 
-use crate::session::{Found, Queue, Session, Watched};
+use crate::session::{Found, Queue, Ran, Session, Watched};
 use crate::shared::Shared;
 use holm_commands::{Arguments, Context, Outcome, OwnedArguments, Refusal, Reply, parse_integer, run};
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 pub(super) fn multi(session: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
     if session.queue.is_some() {
@@ -65,16 +66,19 @@ fn denials(session: &Session, shared: &Shared, queue: &Queue) -> Denials {
     queue.commands.iter().enumerate().filter_map(refusal).collect()
 }
 
+/// The reply of a queued command, if it has one already, and the time that it took.
+type Answer = (Option<Reply>, Duration);
+
 /// Runs the queued commands that are about keys. Others are answered once the transaction has committed.
-fn run_queue<'c>(context: &'c Context<'c>, queue: &Queue, denied: &Denials) -> Outcome<Vec<Option<Reply>>> {
+fn run_queue<'c>(context: &'c Context<'c>, queue: &Queue, denied: &Denials) -> Outcome<Vec<Answer>> {
     let mut replies = Vec::with_capacity(queue.commands.len());
     for (index, (found, arguments)) in queue.commands.iter().enumerate() {
         if let Some(refusal) = denied.get(&index) {
-            replies.push(Some(Reply::Error(refusal.clone().into_text())));
+            replies.push((Some(Reply::Error(refusal.clone().into_text())), Duration::ZERO));
             continue;
         }
-        let arguments = arguments.lend();
-        replies.push(match found {
+        let (arguments, started) = (arguments.lend(), Instant::now());
+        let reply = match found {
             Found::Data(command) => Some(match run(context, command, &arguments) {
                 // Within a transaction nobody waits.
                 Ok(Reply::Wait(_)) => Reply::NullArray,
@@ -90,9 +94,29 @@ fn run_queue<'c>(context: &'c Context<'c>, queue: &Queue, denied: &Denials) -> O
                 }
                 None
             }
-        });
+        };
+        replies.push((reply, started.elapsed()));
     }
     Ok(replies)
+}
+
+/// Counts a queued command that was run, as if it had come alone.
+fn note(
+    session: &mut Session,
+    shared: &Shared,
+    (found, arguments): (&Found, &Arguments<'_>),
+    reply: &Reply,
+    nanos: u64,
+) {
+    let name = match found {
+        Found::Data(command) => command.name,
+        Found::Own(command) => shared.acl.catalog.name_of(command.name, arguments.get(1)),
+    };
+    if let Reply::Error(text) = reply {
+        shared.statistics.note_error(text);
+    }
+    shared.note_slow(arguments, nanos, &session.client, session.requests);
+    session.ran.push(Ran { name, nanos, is_failed: reply.is_error() });
 }
 
 pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
@@ -129,13 +153,18 @@ pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) ->
     let Some((replies, effects)) = committed else { return Ok(Reply::NullArray) };
     shared.publish(&effects);
     let mut answered = Vec::with_capacity(replies.len());
-    for (reply, (found, arguments)) in replies.into_iter().zip(&queue.commands) {
-        answered.push(match (reply, found) {
+    for ((reply, took), (found, arguments)) in replies.into_iter().zip(&queue.commands) {
+        let (arguments, started) = (arguments.lend(), Instant::now());
+        let reply = match (reply, found) {
             (Some(reply), _) => reply,
-            (None, Found::Own(command)) => (command.run)(session, shared, &arguments.lend())
-                .unwrap_or_else(|refusal| Reply::Error(refusal.into_text())),
+            (None, Found::Own(command)) => {
+                (command.run)(session, shared, &arguments).unwrap_or_else(|refusal| Reply::Error(refusal.into_text()))
+            }
             (None, Found::Data(_)) => Reply::Null,
-        });
+        };
+        let took = if matches!(found, Found::Own(_)) { started.elapsed() } else { took };
+        note(session, shared, (found, &arguments), &reply, took.as_nanos() as u64);
+        answered.push(reply);
     }
     session.last_command = "exec";
     Ok(Reply::Array(answered))

@@ -172,3 +172,37 @@ fn a_watched_key_of_a_database_that_changes_places_is_another_one() {
     other.ask("swapdb 0 1");
     assert_eq!(one.ask("exec"), "[PONG]");
 }
+
+#[test]
+fn commands_of_exec_and_those_that_have_waited_are_counted_and_kept_by_their_own_names() {
+    let served = Served::new(&["--slowlog-log-slower-than", "0"]);
+    let (mut client, mut waiting) = (served.client(), served.client());
+    client.script(&[("config resetstat", "OK"), ("multi", "OK"), ("set key x", "QUEUED"), ("incr key", "QUEUED")]);
+    client.script(&[("slowlog reset", "QUEUED"), ("set key y", "QUEUED")]);
+    assert_eq!(client.ask("exec"), "[OK -ERR value is not an integer or out of range OK OK]");
+    let calls = |client: &mut crate::client::Client, name: &str| {
+        let info = client.ask("info commandstats");
+        let line = info.split("\\r\\n").find_map(|line| line.strip_prefix(&format!("cmdstat_{name}:"))).unwrap();
+        let number = |field: &str| {
+            let value = line.split(',').find_map(|part| part.strip_prefix(field));
+            value.unwrap().parse::<u64>().unwrap()
+        };
+        (number("calls="), number("failed_calls="))
+    };
+    assert_eq!([calls(&mut client, "set"), calls(&mut client, "incr")], [(2, 0), (1, 1)]);
+    assert_eq!(calls(&mut client, "exec"), (1, 0));
+    // What came after the reset, without EXEC.
+    let slow = client.ask("slowlog get");
+    assert!(slow.contains("[set key y]") && !slow.contains("exec") && !slow.contains("[incr key]"), "{slow}");
+    waiting.send("blpop list 0");
+    while !client.ask("info clients").contains("blocked_clients:1\\r") {}
+    assert_eq!(client.ask("rpush list x"), "1");
+    assert_eq!(waiting.receive(), "[list x]");
+    assert!(client.ask("slowlog get").contains("[blpop list 0]"));
+    let id = waiting.ask("client id");
+    waiting.send("blpop list 0");
+    while !client.ask("info clients").contains("blocked_clients:1\\r") {}
+    assert_eq!(client.ask(&format!("client unblock {id} error")), "1");
+    assert!(waiting.receive().starts_with("-UNBLOCKED"));
+    assert_eq!(calls(&mut client, "blpop"), (2, 1));
+}
