@@ -1,7 +1,6 @@
 //! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, simulate, histories, damage, mutants,
 //! miri, fuzz, stores, kill, power-cut, bench, designs, figures, artifact, report, redis-suite, redis-bench,
-//! redis-large, cluster, jepsen, failover, cluster-bench, cluster-model, install-c, wheel, new-leaf.
-//! redis-large, redis-tail, ycsb, cluster, jepsen, failover, cluster-bench, install-c, wheel, new-leaf.
+//! redis-large, redis-tail, ycsb, cluster, jepsen, failover, cluster-bench, cluster-model, install-c, wheel, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
