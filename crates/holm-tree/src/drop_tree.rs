@@ -6,9 +6,9 @@ use crate::index::{SeekTarget, TreeRoot};
 use crate::inner::{Inner, Placement as _};
 use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
-use crate::leaf::{Leaf, Pairs};
+use crate::leaf::{Leaf, Overflow as _, Pairs};
 use crate::slab::Slab;
-use crate::tree_set::TreeSet;
+use crate::tree_set::{OverflowOf, TreeSet};
 use crate::wait::back_off;
 use holm_medium::{Guard, Medium, Result, WriteHandle};
 
@@ -36,11 +36,13 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             let mut pairs = Pairs::default();
             self.leaf_pairs(latched.leaf, &latched.descriptor.volatile, &mut pairs);
             let blocks: Vec<_> = self.blocks_of(latched.number).collect();
-            for number in blocks.into_iter().rev() {
+            for (place, number) in blocks.into_iter().enumerate().rev() {
                 if let Some(block) = self.leaf(number) {
                     block.release(&mut self.writer.begin_write(guard));
                 }
-                space.retire_block(guard.epoch(), number);
+                if !OverflowOf::<D>::keeps(latched.leaf, &latched.descriptor.volatile, place) {
+                    space.retire_block(guard.epoch(), number);
+                }
             }
             self.pre_images.forget(latched.number);
             pairs.iter().for_each(|slot| freed(slot.payload));

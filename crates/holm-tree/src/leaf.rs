@@ -16,6 +16,7 @@
 //! | how does recovery find leaves? | [`ByBlock`] | [`Scrubbed`] |
 //! | | [`AlongLinks`] | [`Linked`] |
 //! | | [`ByVersions`] | [`Versioned`] |
+//! | | [`ByRange`] | [`Ranged`] |
 //! | which lines does a reader ask for early? | | [`Prefetch`], all defaults |
 //! | how do two leaves become one? | | [`Merge`], all defaults |
 
@@ -41,7 +42,8 @@ pub use overflow::{OneBlock, Overflow, SeveralBlocks, WithOverflow};
 pub use prefetch::Prefetch;
 pub(crate) use recovery::damaged_in;
 pub use recovery::{
-    AlongLinks, BlockByte, BlockState, ByBlock, ByVersions, Linked, Recovery, RecoveryPoint, Scrubbed, damaged,
+    AlongLinks, BlockByte, BlockState, ByBlock, ByRange, ByVersions, Linked, Ranged, Recovery, RecoveryPoint, Scrubbed,
+    damaged,
 };
 pub use request::{Full, Home, LeafRef, MergeRequest, MergedInto, PendingPair, Replaced, Split, SplitRequest};
 

@@ -8,8 +8,9 @@
 //! The rebuild is compiled once for each kind of keys, not for each design. A design takes part through three trait
 //! objects: its blocks by number (`leaves`), the steps that depend on how its leaves are found (`plan`), and its inner
 //! levels ([`LevelPlan`]). `found_leaves` orders the leaves and finds their ranges; `chains` follows the links of
-//! linked designs; `overflow` attaches blocks to leaves of several; `unchanged` finds leaves that an index describes;
-//! `kept` compares what the death of a process left with the log; `parallel` runs a pass on all cores.
+//! linked designs; `ranges` orders leaves by where they start; `overflow` attaches blocks to leaves of several;
+//! `unchanged` finds leaves that an index describes; `kept` compares what the death of a process left with the log;
+//! `parallel` runs a pass on all cores.
 
 mod chains;
 pub(crate) mod found_leaves;
@@ -18,6 +19,7 @@ mod leaves;
 mod overflow;
 mod parallel;
 pub(crate) mod plan;
+pub(crate) mod ranges;
 pub(crate) mod unchanged;
 
 use crate::design::{Design, LevelsOf};

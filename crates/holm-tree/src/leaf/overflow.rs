@@ -4,8 +4,8 @@ use super::{BlockByte, Leaf, Pairs, ReadContext, WriteContext, damaged};
 use crate::keys::Keys;
 use holm_medium::{Medium, Result};
 
-/// How many blocks a leaf has: [`OneBlock`] or [`SeveralBlocks`]. A leaf's number is that of its first block; the
-/// others are its overflow blocks.
+/// How many blocks a leaf has: [`OneBlock`], [`SeveralBlocks`], or what a design says itself. A leaf's number is that
+/// of its first block; the others are its overflow blocks.
 pub trait Overflow<L: Leaf>: 'static {
     /// The most blocks of a leaf.
     const BLOCKS: usize;
@@ -16,6 +16,13 @@ pub trait Overflow<L: Leaf>: 'static {
     fn pairs<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>, out: &mut Pairs);
     /// As [`WithOverflow::overflow_block`].
     fn block<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>, place: usize) -> u32;
+    /// Returns whether other leaves still use this block, when its tree is dropped and this leaf gives the block up: at
+    /// place 0 its own, else that of [`Overflow::block`]. Called once for each; the last leaf is answered `false`.
+    #[inline]
+    fn keeps(leaf: &L, volatile: &L::Volatile, place: usize) -> bool {
+        let _ = (leaf, volatile, place);
+        false
+    }
     /// As [`WithOverflow::take_detached`].
     fn take_detached(leaf: &L, volatile: &L::Volatile) -> u32;
     /// As [`WithOverflow::attach_overflow`].

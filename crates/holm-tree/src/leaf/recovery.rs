@@ -1,20 +1,23 @@
 //! How the leaves of a design are found again after a crash.
 //!
 //! [`Leaf::recover`] brings each block to the recovery point by itself. What follows depends on the design, which names
-//! one of three strategies:
+//! one of four strategies:
 //!
-//! | | [`AlongLinks`] | [`ByBlock`] | [`ByVersions`] |
-//! |---|---|---|---|
-//! | the design implements | [`Linked`] | [`Scrubbed`] | [`Versioned`](super::Versioned) |
-//! | leaves are found | along [`Linked::next`] | each block says whether it is one | each block says so, by versions |
-//! | afterwards | [`Linked::repair_link`] | [`Scrubbed::scrub_leaf`] | [`repair_blocks`](super::WithOverflow) |
-//! | a leaf without pairs | leaves the chain, by [`Linked::relink`] | is released | is free |
-//! | [`Leaf::skip`] | 0 | any | any |
+//! | | [`AlongLinks`] | [`ByBlock`] | [`ByVersions`] | [`ByRange`] |
+//! |---|---|---|---|---|
+//! | the design implements | [`Linked`] | [`Scrubbed`] | [`Versioned`](super::Versioned) | [`Ranged`] |
+//! | leaves are found | along [`Linked::next`] | each block says so | by versions | by ranges |
+//! | then | [`Linked::repair_link`] | [`Scrubbed::scrub_leaf`] | [`repair_blocks`][overflow] | [`Ranged::settle`] |
+//! | a leaf without pairs | leaves the chain, by [`Linked::relink`] | is released | is free | stays |
+//! | [`Leaf::skip`] | 0 | any | any | 0 |
+//!
+//! [overflow]: super::WithOverflow
 
 use super::{Leaf, PerEpoch, ReadContext, WriteContext};
 use crate::design::Design;
 use crate::keys::Keys;
 use crate::rebuild::plan::{BlockPlan, LinkPlan, Plan, VersionPlan};
+use crate::rebuild::ranges::RangePlan;
 use crate::split::previous::{Previous, Unlatched};
 use crate::tree_set::TreeSet;
 use holm_medium::{Epoch, Medium, MediumError, Result};
@@ -88,7 +91,7 @@ pub(crate) fn damaged_in(
     MediumError::Corrupt { path: "leaves".into(), offset, what, found: found.into(), expected: expected.into() }
 }
 
-/// How recovery finds the leaves of a design: [`AlongLinks`], [`ByBlock`] or [`ByVersions`].
+/// How recovery finds the leaves of a design: [`AlongLinks`], [`ByBlock`], [`ByVersions`] or [`ByRange`].
 pub trait Recovery<L: Leaf>: 'static {
     /// What a split latches besides its own leaf.
     type Previous: Previous;
@@ -111,6 +114,32 @@ pub struct ByBlock;
 
 /// Each block says whether it is a leaf, by the versions that a crash left.
 pub struct ByVersions;
+
+/// Each block says whether it is a leaf and where its range starts. The range ends where the next leaf's starts.
+pub struct ByRange;
+
+/// A leaf that keeps where its range starts. A block that is found live and is not the latest with its start is no
+/// leaf: it is in use while a leaf names it among its blocks, and is released otherwise.
+pub trait Ranged: Leaf {
+    /// Returns the lower end of the leaf's range.
+    fn low<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>) -> Option<K::Separator>;
+
+    /// Returns how many blocks with this start came before. The one with the most is the leaf.
+    fn generation(&self) -> u32;
+
+    /// Derives the volatile side of a leaf whose range ends before `high`, if it ends. `peer` has the volatile sides of
+    /// other blocks, of which other threads may settle some.
+    ///
+    /// # Errors
+    /// `Corrupt` for bits that no crash can have left.
+    fn settle<'a, K: Keys>(
+        &self,
+        own: u32,
+        context: ReadContext<'_, Self::Volatile, K>,
+        high: Option<&K::Separator>,
+        peer: &dyn Fn(u32) -> Option<&'a Self::Volatile>,
+    ) -> Result<()>;
+}
 
 /// A leaf with a durable link to the next one.
 pub trait Linked: Leaf {
@@ -205,5 +234,16 @@ impl<L: Leaf<Durability = PerEpoch>> Recovery<L> for ByVersions {
         epoch: Epoch,
     ) -> Box<dyn Plan<K> + 'a> {
         Box::new(VersionPlan { tree_set, epoch })
+    }
+}
+
+impl<L: Ranged> Recovery<L> for ByRange {
+    type Previous = Unlatched;
+
+    fn plan<'a, M: Medium, D: Design<Leaf = L>, K: Keys>(
+        tree_set: &'a TreeSet<M, D, K>,
+        epoch: Epoch,
+    ) -> Box<dyn Plan<K> + 'a> {
+        Box::new(RangePlan { tree_set, epoch })
     }
 }
