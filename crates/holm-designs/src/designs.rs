@@ -24,6 +24,9 @@ holm_tree::designs! { $ for_each_design after holm_tree::designs {buffered, holm
     circ: leaf Circ<30, Segments>, parent Sorted<8>, upper Sorted<8>;
     /// Borders: a pair counts if its key lies within the leaf's borders. Durable when an operation returns.
     borders: leaf leaf::borders::Borders, parent Sorted<8>, upper Sorted<8>;
+    /// Borders whose splits copy nothing: leaves share the blocks in which their pairs were. Durable when an operation
+    /// returns.
+    borders_shared: leaf leaf::borders_shared::BordersShared, parent Sorted<8>, upper Sorted<8>;
     /// Isle-Tree: each line is sorted on its own and has a counter. Durable when an operation returns.
     isle: leaf leaf::isle::Isle, parent Sorted<8>, upper Sorted<8>;
     /// wB+-Tree: a bitmap, and an array of slots in key order. Durable when an operation returns.

@@ -4,6 +4,7 @@
 pub mod bd_tree;
 pub mod blackhole;
 pub mod borders;
+pub mod borders_shared;
 pub mod canary;
 pub mod circ;
 pub mod fast_fair;

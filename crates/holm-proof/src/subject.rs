@@ -9,8 +9,8 @@ use holm_medium::{Area, Image, Loc, Writer};
 use holm_search::Search;
 use holm_tree::inner::Inner;
 use holm_tree::leaf::{
-    AlongLinks, ByBlock, ByVersions, Capabilities, Durability, Leaf, LeafRef, Linked, MOST_PAIRS, Merge, Overflow,
-    Pairs, Prefetch, ReadContext,
+    AlongLinks, ByBlock, ByRange, ByVersions, Capabilities, Durability, Leaf, LeafRef, Linked, MOST_PAIRS, Merge,
+    Overflow, Pairs, Prefetch, ReadContext,
 };
 use holm_tree::{Design, Index, Lookup, TreeRoot, TreeSet, Words};
 use std::sync::Arc;
@@ -172,6 +172,12 @@ impl<L: Linked, P> Links<L> for AlongLinks<P> {
 }
 
 impl<L> Links<L> for ByBlock {
+    fn next(_: &L) -> u32 {
+        0
+    }
+}
+
+impl<L> Links<L> for ByRange {
     fn next(_: &L) -> u32 {
         0
     }

@@ -5,8 +5,8 @@ use holm_medium::{Area, Image, LINE, Medium, Result, Word, parts};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// Blocks of the images here: the storage's own, and five leaves.
-pub const BLOCKS: usize = 6;
+/// Blocks of the images here: the storage's own, and nine of leaves.
+pub const BLOCKS: usize = 10;
 const WORDS: usize = BLOCKS * 64;
 
 /// If a store has more images than this, the extremes and a sample stand for all.

@@ -5,7 +5,7 @@ use holm_designs::designs;
 use holm_lab::words;
 use holm_medium::{Area, FIRST_EPOCH, Mapped, MappedOptions, MediumError, Storage, StorageOps, Writer};
 use holm_search::Search;
-use holm_tree::leaf::{AlongLinks, ByBlock, ByVersions, Leaf, RecoveryPoint};
+use holm_tree::leaf::{AlongLinks, ByBlock, ByRange, ByVersions, Leaf, RecoveryPoint};
 use holm_tree::{Design, Index, Rebuilt, SeekTarget, TreeRoot, Words};
 use std::sync::Arc;
 
@@ -34,6 +34,10 @@ impl<P> Finds for AlongLinks<P> {
 }
 
 impl Finds for ByBlock {
+    const LINKED: bool = false;
+}
+
+impl Finds for ByRange {
     const LINKED: bool = false;
 }
 

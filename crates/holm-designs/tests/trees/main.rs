@@ -3,6 +3,7 @@
 
 mod agree;
 mod borders;
+mod borders_shared;
 mod contiguous;
 mod differences;
 mod dropped_trees;
