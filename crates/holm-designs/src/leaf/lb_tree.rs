@@ -18,8 +18,9 @@
 use holm_medium::{Medium, Result, Word, WriteHandle, atomics, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    AlongLinks, BlockByte, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PendingPair,
-    PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
+    AlongLinks, BlockByte, BlockState, Full, Home, KeyRange, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs,
+    PendingPair, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
+    damaged,
 };
 use holm_tree::pair::slots;
 use holm_tree::pairs::{IndexedPair, upper_half};
@@ -86,6 +87,20 @@ impl Header {
 /// The line of a slot.
 const fn line(slot: usize) -> usize {
     (slot + 1) / 4
+}
+
+/// Returns the separator between a full leaf and a pair that found no room in it, if the leaf is its tree's last one
+/// and the pair's key is above all of its keys.
+fn appends<K: Keys>(
+    keys: &K,
+    range: KeyRange<'_, K::Separator>,
+    pending: Option<PendingPair<'_, K>>,
+    full: impl Iterator<Item = Slot>,
+) -> Option<K::Separator> {
+    let pending = pending.filter(|_| range.high.is_none())?;
+    let last = keys.key(full.max_by(|a, b| keys.order(*a, *b))?)?;
+    let key = K::to_separator(pending.search_key);
+    (last < key).then(|| K::shortest_separator(&last, &key))
 }
 
 impl LbTree {
@@ -258,16 +273,22 @@ impl Leaf for LbTree {
         Some(Replaced { payload, same_epoch: false })
     }
 
-    /// Moves the upper half of a full leaf to a fresh one, with the pending pair if it belongs there.
+    /// Moves the upper half of a full leaf to a fresh one, with the pending pair if it belongs there. A pair above all
+    /// of the last leaf goes to the fresh leaf alone.
     fn split<M: Medium, K: Keys>(
         &self,
         context: &mut WriteContext<'_, '_, (), M, K>,
-        SplitRequest { own, fresh: [right, _], pending, .. }: SplitRequest<'_, '_, Self, K>,
+        SplitRequest { own, fresh: [right, _], range, pending, .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
         let (context, handle) = context.parts();
         let header = self.header();
-        let pairs = slots(header.bits()).map(|at| IndexedPair { slot: self.slot(at), at });
-        let Some((separator, upper)) = upper_half(context.keys, pairs, SLOTS) else {
+        let pairs = || slots(header.bits()).map(|at| IndexedPair { slot: self.slot(at), at });
+        let pending = pending.filter(|_| header.bits() == ALL);
+        let divided = match appends(context.keys, range, pending, pairs().map(|pair| pair.slot)) {
+            Some(separator) => Some((separator, vec![])),
+            None => upper_half(context.keys, pairs(), SLOTS),
+        };
+        let Some((separator, upper)) = divided else {
             return Split::new(own, None);
         };
         let rides = |pair: &PendingPair<'_, K>| {

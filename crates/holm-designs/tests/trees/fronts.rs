@@ -18,6 +18,8 @@ struct Shape {
     front: usize,
     /// With the pending pair, and without it.
     splits: [(u64, u64); 2],
+    /// If a pair above all of the last leaf becomes a leaf alone.
+    append: Option<(u64, u64)>,
     merges: bool,
 }
 
@@ -31,6 +33,8 @@ const SHAPES: [Shape; 2] = [
         front: 3,
         // The header, the lines behind it for eight or seven pairs, the old leaf's links, and its header.
         splits: [(6, 2), (5, 2)],
+        // The same without a line of pairs behind the header.
+        append: Some((4, 2)),
         merges: false,
     },
     Shape {
@@ -42,6 +46,7 @@ const SHAPES: [Shape; 2] = [
         front: 1,
         // The header, the lines behind it for sixteen or fifteen pairs, and the old leaf's header.
         splits: [(6, 2), (6, 2)],
+        append: None,
         merges: true,
     },
 ];
@@ -96,6 +101,7 @@ struct Tally {
     along: u32,
     splits: u32,
     riders: u32,
+    appends: u32,
     merges: u32,
 }
 
@@ -130,6 +136,10 @@ fn follows(shape: &Shape, name: &str, order: Order) -> Tally {
                         tally.along += u32::from(came > 1);
                         insert
                     }
+                    (_, false) if shape.append.is_some() && after[&now].len() == 1 => {
+                        tally.appends += 1;
+                        shape.append.expect("it appends")
+                    }
                     (_, false) => {
                         (tally.splits, tally.riders) = (tally.splits + 1, tally.riders + 1);
                         shape.splits[0]
@@ -151,9 +161,10 @@ fn follows(shape: &Shape, name: &str, order: Order) -> Tally {
 fn an_insert_flushes_one_line_where_the_header_s_has_room_and_two_elsewhere() {
     for (shape, (name, order)) in SHAPES.iter().flat_map(|shape| ORDERS.map(|order| (shape, order))) {
         let tally = follows(shape, name, order);
-        let Tally { fronts, behind, along, splits, riders, merges } = tally;
+        let Tally { fronts, behind, along, splits, riders, appends, merges } = tally;
         assert!(splits > 10 && riders > 3, "{}, {name}: {tally:?}", shape.design);
         assert!(behind > 50 && along > 50 && fronts > behind / 2, "{}, {name}: {tally:?}", shape.design);
+        assert!(appends == 0 || shape.append.is_some(), "{}, {name}: {tally:?}", shape.design);
         assert_eq!(merges > 3, shape.merges, "{}, {name}: {tally:?}", shape.design);
     }
 }
@@ -178,6 +189,16 @@ fn creating_and_dropping_a_tree_costs_what_the_page_says() {
     }
 }
 
+/// Ascending keys leave full leaves behind.
+#[test]
+fn ascending_keys_fill_every_leaf() {
+    let mut fixture = TreeFixture::<Words>::of_words("lb_tree");
+    (0..4_000).for_each(|key| assert_eq!(fixture.put(key, key), None));
+    assert_eq!(fixture.index.audit(&fixture.root).leaves, 4_000_u64.div_ceil(14));
+    fixture.rebuild();
+    assert_eq!(fixture.payloads(), (0..4_000).collect::<Vec<_>>());
+}
+
 /// The purpose of the designs: lines and fences of 100,000 inserts, including splits.
 #[test]
 fn uniform_inserts_cost_less_than_two_lines() {
@@ -188,5 +209,5 @@ fn uniform_inserts_cost_less_than_two_lines() {
         let spent = fixture.counts() - before;
         (shape.design, spent.flushes, spent.fences)
     });
-    assert_eq!(spent, [("lb_tree", 172_498, 138_866), ("holm_strict", 175_764, 157_680)]);
+    assert_eq!(spent, [("lb_tree", 172_382, 138_826), ("holm_strict", 175_764, 157_680)]);
 }
