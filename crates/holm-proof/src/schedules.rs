@@ -64,8 +64,8 @@ macro_rules! crashed {
 
 crashed! {
     faulty: canary;
-    subjects: borders borders_shared buffered circ fast_fair fast_fair_sentinels fp_tree holm_strict isle lb_tree lined
-        nv_tree ss_tree wb_tree;
+    subjects: borders buffered circ fast_fair fast_fair_sentinels fp_tree holm_strict isle lb_tree lined nv_tree
+        ss_tree wb_tree;
     locked: isle_lock_array;
     chained: bd_tree_chained;
 }
