@@ -425,30 +425,35 @@ impl Log {
     ///
     /// [`MediumError::Io`], which poisons; [`MediumError::Poisoned`].
     pub fn trim(&mut self, max_bytes: u64) -> Result<()> {
-        self.trim_from(0, max_bytes)
+        self.cut(|_| max_bytes)
     }
 
-    /// Like [`Log::trim`], for the segments that were not written since the release before the last one.
+    /// Like [`Log::trim`], for the segments that were not written since the release before the last one: to a page.
     ///
     /// # Errors
     ///
     /// As [`Log::trim`].
     pub fn trim_unused(&mut self) -> Result<()> {
-        let [present, before] = self.peaks;
-        self.trim_from(present.max(before) + 1, 0)
+        let used = self.peaks[0].max(self.peaks[1]);
+        self.cut(|number| if number <= used { u64::MAX } else { 0 })
     }
 
-    /// Like [`Log::trim`], for the segments from a number on.
+    /// Like [`Log::trim`], for a log that nothing is written to: the first segments to `max_bytes`, the others to a
+    /// page.
     ///
     /// # Errors
     ///
     /// As [`Log::trim`].
-    pub fn trim_from(&mut self, first: u8, max_bytes: u64) -> Result<()> {
+    pub fn trim_idle(&mut self, max_bytes: u64) -> Result<()> {
+        self.cut(|number| if number < FIRST_SEGMENTS { max_bytes } else { 0 })
+    }
+
+    fn cut(&mut self, max_bytes: impl Fn(u8) -> u64) -> Result<()> {
         self.refuse_if_poisoned()?;
-        let keep = (max_bytes / FORMAT_PAGE * FORMAT_PAGE).max(FORMAT_PAGE);
         let unused = (self.at.offset == 0).then_some(self.at.segment);
-        let numbers: Vec<_> = self.free().chain(unused).filter(|number| *number >= first).collect();
+        let numbers: Vec<_> = self.free().chain(unused).collect();
         for number in numbers {
+            let keep = (max_bytes(number) / FORMAT_PAGE * FORMAT_PAGE).max(FORMAT_PAGE);
             let segment = &mut self.segments[usize::from(number)];
             if segment.capacity <= keep {
                 continue;

@@ -11,7 +11,6 @@ use super::index_file;
 use super::state::Shared;
 use crate::error::{MediumError, Result};
 use crate::leaf_index::LeafIndex;
-use crate::log::FIRST_SEGMENTS;
 use crate::superblock::{State, Superblock};
 
 /// Makes the leaf index of a database that no thread writes; `None` if it has none.
@@ -56,8 +55,7 @@ pub(super) fn close(shared: &Shared, make_index: MakeIndex<'_>) -> Result<Option
     // The data files are cut when the background threads are dropped: until then readers may load any byte of the
     // mapping.
     let initial = journal.log.initial();
-    journal.log.trim(initial)?;
-    journal.log.trim_from(FIRST_SEGMENTS, 0)?;
+    journal.log.trim_idle(initial)?;
     finish(shared, journal);
     Ok(damaged)
 }

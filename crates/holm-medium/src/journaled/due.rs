@@ -12,7 +12,6 @@ use super::log_size::{due_at, kept};
 use super::state::Shared;
 use crate::error::Result;
 use crate::loc::Area;
-use crate::log::FIRST_SEGMENTS;
 use crate::medium::Medium as _;
 use crate::sync::Instant;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -83,9 +82,7 @@ impl CheckpointPolicy {
         }
         if let Some(keep) = trim_target {
             // This does not cut a segment that has received a record meanwhile; then writers are active again.
-            let mut journal = shared.journal();
-            journal.log.trim(keep)?;
-            journal.log.trim_from(FIRST_SEGMENTS, 0)?;
+            shared.journal().log.trim_idle(keep)?;
         }
         Ok(())
     }

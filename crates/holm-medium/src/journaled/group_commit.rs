@@ -163,8 +163,8 @@ fn end(shared: &Shared, epoch_record: &EpochRecord, error: &MediumError) {
 /// Appends to the log; when that is full, once a checkpoint has released segments.
 fn append(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<()> {
     let mut journal = shared.journal();
-    let segment = log_size::segment(shared, &journal);
-    journal.log.aim_at(segment);
+    let due_at = log_size::due_at(shared, &journal);
+    journal.log.aim_at(log_size::segment(due_at));
     add_segment(shared, &mut journal, epoch_record.padded_len())?;
     let mut tried = Tried::default();
     loop {
@@ -177,7 +177,7 @@ fn append(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<()> {
                 shared.storage().clock.accept();
                 journal.epoch = epoch_record.epoch();
                 epoch_record.places().for_each(|(loc, bytes)| journal.touched.mark(loc, bytes));
-                if journal.log.used_bytes() > log_size::due_at(shared, &journal) && !journal.log.awaits_release() {
+                if journal.log.used_bytes() > due_at && !journal.log.awaits_release() {
                     shared.request_checkpoint();
                 }
                 return Ok(());

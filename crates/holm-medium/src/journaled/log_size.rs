@@ -23,9 +23,9 @@ pub(super) fn due_at(shared: &Shared, journal: &Journal) -> u64 {
     (shared.data_bytes() / SHARE).max(LITTLE).min(journal.log.total() / 8 * 3)
 }
 
-/// The size, in bytes, at which the log moves on to the next segment.
-pub(super) fn segment(shared: &Shared, journal: &Journal) -> u64 {
-    due_at(shared, journal) / SEGMENT_SHARE
+/// The size, in bytes, at which the log moves on to the next segment, if a checkpoint is due at `due_at` bytes.
+pub(super) fn segment(due_at: u64) -> u64 {
+    due_at / SEGMENT_SHARE
 }
 
 /// The size of each of the first segments, in bytes, while no thread writes. The others then have a page.
