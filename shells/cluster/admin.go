@@ -250,15 +250,24 @@ func parseSlots(given string) ([]slotRange, error) {
 	return found, nil
 }
 
+// group returns the number of a group that has keys.
+func (h *host) group(given string) (int, error) {
+	group, err := strconv.Atoi(given)
+	if err != nil || group < 0 || group >= h.settings.Groups {
+		return 0, fmt.Errorf("%q is no group", given)
+	}
+	return group, nil
+}
+
 // wantMove notes moves of slots to a group: one for each group that has some of them.
 func (h *host) wantMove(givenSlots, givenGroup string) error {
 	ranges, err := parseSlots(givenSlots)
 	if err != nil {
 		return err
 	}
-	to, err := strconv.Atoi(givenGroup)
-	if err != nil || to < 0 || to >= h.settings.Groups {
-		return fmt.Errorf("%q is no group", givenGroup)
+	to, err := h.group(givenGroup)
+	if err != nil {
+		return err
 	}
 	return h.change(func(p *placement) (bool, error) {
 		by := map[int][]slotRange{}

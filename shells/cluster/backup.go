@@ -285,12 +285,5 @@ func (s *saver) complete(to string) error {
 	if err := writeWhole(filepath.Join(s.folder, manifestFile), text); err != nil {
 		return err
 	}
-	if err := os.Rename(s.folder, to); err != nil {
-		return err
-	}
-	parent, err := os.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	return errors.Join(parent.Sync(), parent.Close())
+	return rename(s.folder, to)
 }

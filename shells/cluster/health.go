@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
@@ -39,11 +38,10 @@ func (h *host) ready(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	part := appendPart(nil, partDue, 2, nil, binary.LittleEndian.AppendUint64(nil, 0))
 	answers := map[int]<-chan answer{}
 	for group := range h.lanes {
 		if own := h.lane(group); own != nil {
-			answers[group] = own.ask(part, false)
+			answers[group] = own.look()
 		}
 	}
 	for group, one := range answers {

@@ -49,9 +49,9 @@ func (h *host) wantRestore(given string) ([]byte, error) {
 
 // loadStep puts a step into the log of a group.
 func (h *host) loadStep(given, payload string) ([]byte, error) {
-	group, err := strconv.Atoi(given)
-	if err != nil || group < 0 || group >= h.settings.Groups {
-		return nil, fmt.Errorf("%q is no group", given)
+	group, err := h.group(given)
+	if err != nil {
+		return nil, err
 	}
 	return h.asker(group).entry(entryLoad, []byte(payload))
 }

@@ -77,10 +77,15 @@ func writeWhole(name string, text []byte) error {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(name+".new", name); err != nil {
+	return rename(name+".new", name)
+}
+
+// rename gives a file or a folder its name, durably.
+func rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	folder, err := os.Open(filepath.Dir(name))
+	folder, err := os.Open(filepath.Dir(to))
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,8 +32,7 @@ func (c *connection) openView(given string) ([]byte, error) {
 	if own == nil {
 		return nil, errNoReplica
 	}
-	part := appendPart(nil, partDue, 2, nil, binary.LittleEndian.AppendUint64(nil, 0))
-	if found := <-own.ask(part, false); found.err != nil {
+	if found := <-own.look(); found.err != nil {
 		return nil, found.err
 	}
 	opened := c.host.machines.find(shard(group))

@@ -3,8 +3,6 @@ package trial
 import (
 	"errors"
 	"fmt"
-	"os/exec"
-	"strings"
 )
 
 // network has each node in a network namespace of its own, with one address for clients and one for the other nodes. So
@@ -12,13 +10,7 @@ import (
 // addresses are its own, and nobody has to remove them.
 type network struct{}
 
-func ip(words ...string) error {
-	said, err := exec.Command("ip", words...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("ip %s: %w: %s", strings.Join(words, " "), err, said)
-	}
-	return nil
-}
+func ip(words ...string) error { return run(append([]string{"ip"}, words...)...) }
 
 // newNetwork makes the namespaces of nodes, and two bridges between them.
 func newNetwork(nodes int) (*network, error) {
