@@ -104,7 +104,47 @@ impl Drop for Folder {
     }
 }
 
-pub(crate) fn start_holm(settings: &RedisBench, program: &Path, folder: &Path) -> Result<Running> {
+/// Both servers, with the same settings, on the same disk.
+pub(crate) struct Servers {
+    pub(crate) redis: Running,
+    pub(crate) holm: Running,
+    folder: Folder,
+}
+
+impl Servers {
+    /// Starts them for a measurement of that name. Without a program, `holm-server` is built.
+    pub(crate) fn start(name: &str, program: Option<&Path>, settings: &RedisBench) -> Result<Self> {
+        let program = match program {
+            Some(program) => std::path::absolute(program)?,
+            None => built()?,
+        };
+        let folder = Folder(std::env::temp_dir().join(format!("holm-{name}-{}", std::process::id())));
+        std::fs::create_dir_all(&folder.0)?;
+        let (redis, holm) = (start_redis(settings, &folder.0)?, start_holm(settings, &program, &folder.0)?);
+        Ok(Servers { redis, holm, folder })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder.0
+    }
+
+    /// Returns the ports of Redis and of Holm.
+    pub(crate) fn ports(&self) -> [u16; 2] {
+        [self.redis.port, self.holm.port]
+    }
+}
+
+/// Returns the load of the machine, as the kernel states it.
+pub(crate) fn load_average() -> String {
+    std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim().to_owned()
+}
+
+/// Returns the least and the greatest of some numbers.
+pub(crate) fn spread(numbers: &[f64]) -> (f64, f64) {
+    numbers.iter().fold((f64::MAX, 0f64), |(low, high), one| (low.min(*one), high.max(*one)))
+}
+
+fn start_holm(settings: &RedisBench, program: &Path, folder: &Path) -> Result<Running> {
     let mut command = Command::new(program);
     command.arg(folder.join("bench.holm")).args(["--listen", "127.0.0.1:0"]);
     command.args(["--workers", &settings.workers.to_string(), "--acknowledge", &settings.acknowledge]);
@@ -117,7 +157,7 @@ pub(crate) fn start_holm(settings: &RedisBench, program: &Path, folder: &Path) -
     Ok(Running { process, port: port.context("holm-server has not started")? })
 }
 
-pub(crate) fn start_redis(settings: &RedisBench, folder: &Path) -> Result<Running> {
+fn start_redis(settings: &RedisBench, folder: &Path) -> Result<Running> {
     // Freed again at once: Redis takes no port 0.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let mut command = Command::new("redis-server");
@@ -178,18 +218,18 @@ pub(crate) fn median(numbers: &[f64]) -> f64 {
 }
 
 /// Measures a cell, and prints its row. Returns whether it loses.
-fn cell(settings: &RedisBench, ports: (u16, u16), pipeline: usize, (name, words): (&str, &[&str])) -> Result<bool> {
+fn cell(settings: &RedisBench, ports: [u16; 2], pipeline: usize, (name, words): (&str, &[&str])) -> Result<bool> {
     let (mut redis, mut holm, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..settings.rounds {
         let of = |port| measure(settings, port, pipeline, words);
         let (one, other) = match round % 2 {
             0 => {
-                let redis = of(ports.0)?;
-                (redis, of(ports.1)?)
+                let redis = of(ports[0])?;
+                (redis, of(ports[1])?)
             }
             _ => {
-                let holm = of(ports.1)?;
-                (of(ports.0)?, holm)
+                let holm = of(ports[1])?;
+                (of(ports[0])?, holm)
             }
         };
         ratios.push(other.rate / one.rate);
@@ -198,7 +238,7 @@ fn cell(settings: &RedisBench, ports: (u16, u16), pipeline: usize, (name, words)
     }
     let ratio = median(&ratios);
     let of = |all: &[Measured], part: fn(&Measured) -> f64| median(&all.iter().map(part).collect::<Vec<_>>());
-    let spread = ratios.iter().fold((f64::MAX, 0f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
+    let spread = spread(&ratios);
     println!(
         "| {pipeline} | {name} | {:.0} | {:.0} | {ratio:.2} | {:.2} to {:.2} | {:.2} | {:.2} |{}",
         of(&redis, |one| one.rate) / 1e3,
@@ -213,15 +253,8 @@ fn cell(settings: &RedisBench, ports: (u16, u16), pipeline: usize, (name, words)
 }
 
 pub(crate) fn run(settings: &RedisBench) -> Result<()> {
-    let program = match &settings.server {
-        Some(program) => std::path::absolute(program)?,
-        None => built()?,
-    };
-    let folder = Folder(std::env::temp_dir().join(format!("holm-redis-bench-{}", std::process::id())));
-    std::fs::create_dir_all(&folder.0)?;
-    let (redis, holm) = (start_redis(settings, &folder.0)?, start_holm(settings, &program, &folder.0)?);
-    let load = || std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("load before: {}", load().trim());
+    let servers = Servers::start("redis-bench", settings.server.as_deref(), settings)?;
+    println!("load before: {}", load_average());
     println!(
         "thousands a second and the 99.9th percentile in milliseconds, medians of {} rounds, {} connections, {} bytes, \
          {} workers, {}\n",
@@ -234,11 +267,11 @@ pub(crate) fn run(settings: &RedisBench) -> Result<()> {
         for command in COMMANDS {
             let is_wanted = |name: &String| name.eq_ignore_ascii_case(command.0);
             if settings.commands.is_empty() || settings.commands.iter().any(is_wanted) {
-                losing += usize::from(cell(settings, (redis.port, holm.port), *pipeline, *command)?);
+                losing += usize::from(cell(settings, servers.ports(), *pipeline, *command)?);
             }
         }
     }
-    println!("\n{losing} cells lose; load after: {}", load().trim());
+    println!("\n{losing} cells lose; load after: {}", load_average());
     Ok(())
 }
 

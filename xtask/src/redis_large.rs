@@ -7,8 +7,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::redis_bench::{Folder, RedisBench, median, start_holm, start_redis};
-use crate::redis_suite::built;
+use crate::redis_bench::{RedisBench, Servers, median, spread};
 
 /// Keys that one write sets.
 const BATCH: usize = 1_000;
@@ -101,17 +100,11 @@ fn resident(process: u32) -> Result<(u64, u64)> {
 }
 
 pub(crate) fn run(settings: &RedisLarge) -> Result<()> {
-    let program = match &settings.server {
-        Some(program) => std::path::absolute(program)?,
-        None => built()?,
-    };
-    let folder = Folder(std::env::temp_dir().join(format!("holm-redis-large-{}", std::process::id())));
-    std::fs::create_dir_all(&folder.0)?;
-    let bench = RedisBench::default();
-    let servers = [start_redis(&bench, &folder.0)?, start_holm(&bench, &program, &folder.0)?];
+    let both = Servers::start("redis-large", settings.server.as_deref(), &RedisBench::default())?;
+    let servers = [&both.redis, &both.holm];
     println!("{} keys, values of {} bytes\n", settings.keys, settings.bytes);
     println!("| | MiB of its own | MiB of files |\n|---|---|---|");
-    for (name, server) in ["redis-server", "holm-server"].iter().zip(&servers) {
+    for (name, server) in ["redis-server", "holm-server"].iter().zip(servers) {
         Client::connect(server.port())?.fill(settings)?;
         let (own, files) = resident(server.id())?;
         println!("| {name} | {own} | {files} |");
@@ -129,7 +122,7 @@ pub(crate) fn run(settings: &RedisLarge) -> Result<()> {
         }
         ratios.push(times[0].as_secs_f64() / times[1].as_secs_f64());
     }
-    let spread = ratios.iter().fold((f64::MAX, 0f64), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));
+    let spread = spread(&ratios);
     println!("\nSCAN of all keys: {:.2} times as fast, {:.2} to {:.2}", median(&ratios), spread.0, spread.1);
     Ok(())
 }

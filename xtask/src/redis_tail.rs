@@ -11,8 +11,7 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::redis_bench::{COMMANDS, Folder, RedisBench, median, start_holm, start_redis};
-use crate::redis_suite::built;
+use crate::redis_bench::{COMMANDS, RedisBench, Servers, load_average, median, spread};
 
 /// What to offer.
 #[derive(clap::Args)]
@@ -172,7 +171,7 @@ fn measure(settings: &RedisTail, ports: [u16; 2], name: &str, words: &'static [&
     let of = |part: fn(&(f64, f64)) -> f64| measured.each_ref().map(|all| all.iter().map(part).collect::<Vec<_>>());
     let (middles, tails) = (of(|one| one.0), of(|one| one.1));
     let ratios: Vec<_> = tails[1].iter().zip(&tails[0]).map(|(holm, redis)| holm / redis).collect();
-    let (low, high) = ratios.iter().fold((f64::MAX, 0f64), |(low, high), one| (low.min(*one), high.max(*one)));
+    let (low, high) = spread(&ratios);
     println!(
         "| {name} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {low:.2} to {high:.2} |",
         median(&middles[0]),
@@ -188,16 +187,8 @@ pub(crate) fn run(settings: &RedisTail) -> Result<()> {
     if settings.clients == 0 || settings.rate < settings.clients {
         bail!("each connection needs at least one request per second");
     }
-    let program = match &settings.server {
-        Some(program) => std::path::absolute(program)?,
-        None => built()?,
-    };
-    let folder = Folder(std::env::temp_dir().join(format!("holm-redis-tail-{}", std::process::id())));
-    std::fs::create_dir_all(&folder.0)?;
-    let options = RedisBench::default();
-    let (redis, holm) = (start_redis(&options, &folder.0)?, start_holm(&options, &program, &folder.0)?);
-    let load = || std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("load before: {}", load().trim());
+    let servers = Servers::start("redis-tail", settings.server.as_deref(), &RedisBench::default())?;
+    println!("load before: {}", load_average());
     println!(
         "milliseconds from when a request was due; medians of {} rounds of {} s, {} requests a second from {} \
          connections\n",
@@ -207,10 +198,10 @@ pub(crate) fn run(settings: &RedisTail) -> Result<()> {
     println!("|---|---|---|---|---|---|---|");
     for (name, words) in COMMANDS {
         if settings.commands.iter().any(|wanted| wanted.eq_ignore_ascii_case(name)) {
-            measure(settings, [redis.port(), holm.port()], name, words)?;
+            measure(settings, servers.ports(), name, words)?;
         }
     }
-    println!("\nload after: {}", load().trim());
+    println!("\nload after: {}", load_average());
     Ok(())
 }
 

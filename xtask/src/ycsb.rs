@@ -9,8 +9,7 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::redis_bench::{Folder, RedisBench, Running, median, start_holm, start_redis};
-use crate::redis_suite::built;
+use crate::redis_bench::{RedisBench, Servers, load_average, median, spread};
 
 /// The binding, in YCSB's source.
 const BINDING: &str = "redis/src/main/java/site/ycsb/db/RedisClient.java";
@@ -153,15 +152,15 @@ fn flush(port: u16) -> Result<()> {
 }
 
 /// Measures one workload, and prints its row.
-fn measure(settings: &Ycsb, classes: &ClassPath, servers: [&Running; 2], workload: char) -> Result<()> {
-    for server in servers {
-        flush(server.port())?;
-        classes.client(settings, "-load", workload, server.port())?;
+fn measure(settings: &Ycsb, classes: &ClassPath, ports: [u16; 2], workload: char) -> Result<()> {
+    for port in ports {
+        flush(port)?;
+        classes.client(settings, "-load", workload, port)?;
     }
     let (mut measured, mut ratios) = ([Vec::new(), Vec::new()], Vec::new());
     for round in 0..settings.rounds {
         for which in if round % 2 == 0 { [0, 1] } else { [1, 0] } {
-            let text = classes.client(settings, "-t", workload, servers[which].port())?;
+            let text = classes.client(settings, "-t", workload, ports[which])?;
             measured[which].push(parse(&text).with_context(|| format!("no figures in {text}"))?);
         }
         let last = measured.each_ref().map(|all| all.last().map_or(f64::NAN, |one| one.rate));
@@ -170,7 +169,7 @@ fn measure(settings: &Ycsb, classes: &ClassPath, servers: [&Running; 2], workloa
     let of =
         |part: fn(&Measured) -> f64| measured.each_ref().map(|all| median(&all.iter().map(part).collect::<Vec<_>>()));
     let (rates, tails) = (of(|one| one.rate / 1e3), of(|one| one.tail));
-    let (low, high) = ratios.iter().fold((f64::MAX, 0f64), |(low, high), one| (low.min(*one), high.max(*one)));
+    let (low, high) = spread(&ratios);
     println!(
         "| {} | {:.1} | {:.1} | {:.2} | {low:.2} to {high:.2} | {:.2} | {:.2} |",
         workload.to_ascii_uppercase(),
@@ -184,17 +183,9 @@ fn measure(settings: &Ycsb, classes: &ClassPath, servers: [&Running; 2], workloa
 }
 
 pub(crate) fn run(settings: &Ycsb) -> Result<()> {
-    let program = match &settings.server {
-        Some(program) => std::path::absolute(program)?,
-        None => built()?,
-    };
-    let folder = Folder(std::env::temp_dir().join(format!("holm-ycsb-{}", std::process::id())));
-    std::fs::create_dir_all(&folder.0)?;
-    let classes = ClassPath::make(settings, &folder.0)?;
-    let options = RedisBench::default();
-    let (redis, holm) = (start_redis(&options, &folder.0)?, start_holm(&options, &program, &folder.0)?);
-    let load = || std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("load before: {}", load().trim());
+    let servers = Servers::start("ycsb", settings.server.as_deref(), &RedisBench::default())?;
+    let classes = ClassPath::make(settings, servers.folder())?;
+    println!("load before: {}", load_average());
     println!(
         "thousands of operations a second, and the 99.9th percentile of reads or scans in milliseconds; medians of {} \
          rounds, {} records, {} threads\n",
@@ -203,9 +194,9 @@ pub(crate) fn run(settings: &Ycsb) -> Result<()> {
     println!("| workload | redis-server | holm-server | ratio | spread | p99.9 Redis | p99.9 Holm |");
     println!("|---|---|---|---|---|---|---|");
     for workload in &settings.workloads {
-        measure(settings, &classes, [&redis, &holm], *workload)?;
+        measure(settings, &classes, servers.ports(), *workload)?;
     }
-    println!("\nload after: {}", load().trim());
+    println!("\nload after: {}", load_average());
     Ok(())
 }
 
