@@ -4,11 +4,23 @@
 //! bounds whatever a racing reader read: counts are limited to the existing slots. Lines are counted from the block's
 //! first line, whose header leaves room for fewer slots.
 
+use holm_medium::{Medium, WriteHandle};
 use holm_tree::keys::{Keys, Role, Slot};
-use holm_tree::pair::Pair;
+use holm_tree::pair::{Pair, slots};
 
 /// The number of slots in a whole line.
 pub const LINE_SLOTS: usize = 4;
+
+/// Flushes the lines of some slots, each once. The header before place 0 is as long as `lead` slots.
+pub fn flush_lines<M: Medium>(handle: &mut WriteHandle<'_, M>, pairs: &[Pair], lead: usize, changed: u32) {
+    let mut last = None;
+    for at in slots(changed) {
+        let line = (at + lead) / LINE_SLOTS;
+        if last.replace(line) != Some(line) {
+            handle.flush(&pairs[at]);
+        }
+    }
+}
 
 /// Slots in ascending order of their heads.
 #[derive(Clone, Copy)]

@@ -23,6 +23,7 @@
 //! Borders are keys, so slots must hold whole keys: the design does not support keys in records. Assumption about the
 //! medium: what persists of a line is a prefix of the stores to it.
 
+use crate::row::flush_lines;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
@@ -179,13 +180,7 @@ impl Borders {
 
     /// Flushes the lines of these slots, each once.
     fn flush<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, changed: u32) {
-        let mut last = None;
-        for slot in slots(changed) {
-            let line = (slot + 1) / 4;
-            if last.replace(line) != Some(line) {
-                handle.flush(&self.pairs[slot]);
-            }
-        }
+        flush_lines(handle, &self.pairs, 1, changed);
     }
 
     fn moving_pairs<'a>(&'a self, known: &'a Known) -> impl Iterator<Item = MovingPair> {

@@ -27,6 +27,7 @@
 mod known;
 mod split;
 
+use crate::row::{LINE_SLOTS, flush_lines};
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
@@ -89,13 +90,7 @@ impl BordersShared {
 
     /// Flushes the lines of these slots, each once.
     fn flush<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, changed: u32) {
-        let mut last = None;
-        for at in slots(changed) {
-            let line = (at + NEAR) / 4;
-            if last.replace(line) != Some(line) {
-                handle.flush(&self.pairs[at]);
-            }
-        }
+        flush_lines(handle, &self.pairs, LINE_SLOTS - NEAR, changed);
     }
 
     /// A block of the leaf: its own, or a base. `None` if there is none, or if a reader races with a writer.

@@ -2,46 +2,18 @@
 
 mod shadow;
 
-use crate::fixture::{ORDERS, TreeFixture, mixed};
+use crate::fixture::{ORDERS, TreeFixture, agrees_with_a_map_for_any_bits, mixed};
 use holm_designs::leaf::borders::Borders;
 use holm_medium::{Area, FIRST_EPOCH, StorageOps};
 use holm_tree::leaf::Leaf;
 use holm_tree::{SeekTarget, Words};
 use shadow::Shadow;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 #[test]
 fn keys_and_values_of_any_bits_agree_with_a_map() {
-    for (name, order) in ORDERS {
-        let mut fixture = TreeFixture::of_words("borders");
-        let mut map = BTreeMap::new();
-        for round in 0..4 {
-            for i in 0..2_000 {
-                let (key, value) = (order(mixed(i) % 700), [0, 1, i, u64::MAX][(i + round) as usize % 4]);
-                if mixed(i + round) % 8 < 3 + round % 2 * 3 {
-                    assert_eq!(fixture.remove(key), map.remove(&key), "{name}: remove {key}");
-                } else {
-                    assert_eq!(fixture.put(key, value), map.insert(key, value), "{name}: put {key}");
-                }
-                if i % 500 == 0 {
-                    fixture.writer.end_epoch().expect("a sound storage");
-                }
-            }
-            assert_eq!(fixture.payloads(), map.values().copied().collect::<Vec<_>>(), "{name}");
-            fixture.rebuild();
-            assert_eq!(fixture.payloads(), map.values().copied().collect::<Vec<_>>(), "{name}: rebuilt");
-            assert!(map.iter().all(|(key, value)| fixture.get(*key) == Some(*value)), "{name}");
-        }
-        while let Some((key, value)) = map.pop_last() {
-            assert_eq!(fixture.remove(key), Some(value), "{name}: remove {key}");
-        }
-        assert_eq!(fixture.payloads(), [0; 0], "{name}: emptied");
-        assert_eq!(fixture.put(u64::MAX, 1), None);
-        assert_eq!(fixture.put(0, 2), None);
-        fixture.rebuild();
-        assert_eq!(fixture.payloads(), [2, 1]);
-    }
+    agrees_with_a_map_for_any_bits("borders");
 }
 
 /// The greatest key of all has no place in a single leaf, however few pairs there are beside it.

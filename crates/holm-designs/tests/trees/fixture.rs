@@ -9,6 +9,7 @@ use holm_medium::{Counts, FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, St
 use holm_search::Search;
 use holm_tree::leaf::RecoveryPoint;
 use holm_tree::{Index, Keys, TreeRoot, Words};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub struct TreeFixture<K: Keys> {
@@ -92,3 +93,36 @@ pub const ORDERS: [(&str, Order); 5] = [
     ),
     ("towards the middle", |i| if i.is_multiple_of(2) { i } else { u64::MAX - i }),
 ];
+
+/// Compares a design with a map: keys and values of any bits, in several orders, through rebuilds, until it is empty.
+pub(crate) fn agrees_with_a_map_for_any_bits(design: &str) {
+    for (name, order) in ORDERS {
+        let mut fixture = TreeFixture::of_words(design);
+        let mut map = BTreeMap::new();
+        for round in 0..4 {
+            for i in 0..2_000 {
+                let (key, value) = (order(mixed(i) % 700), [0, 1, i, u64::MAX][(i + round) as usize % 4]);
+                if mixed(i + round) % 8 < 3 + round % 2 * 3 {
+                    assert_eq!(fixture.remove(key), map.remove(&key), "{name}: remove {key}");
+                } else {
+                    assert_eq!(fixture.put(key, value), map.insert(key, value), "{name}: put {key}");
+                }
+                if i % 500 == 0 {
+                    fixture.writer.end_epoch().expect("a sound storage");
+                }
+            }
+            assert_eq!(fixture.payloads(), map.values().copied().collect::<Vec<_>>(), "{name}");
+            fixture.rebuild();
+            assert_eq!(fixture.payloads(), map.values().copied().collect::<Vec<_>>(), "{name}: rebuilt");
+            assert!(map.iter().all(|(key, value)| fixture.get(*key) == Some(*value)), "{name}");
+        }
+        while let Some((key, value)) = map.pop_last() {
+            assert_eq!(fixture.remove(key), Some(value), "{name}: remove {key}");
+        }
+        assert_eq!(fixture.payloads(), [0; 0], "{name}: emptied");
+        assert_eq!(fixture.put(u64::MAX, 1), None);
+        assert_eq!(fixture.put(0, 2), None);
+        fixture.rebuild();
+        assert_eq!(fixture.payloads(), [2, 1]);
+    }
+}
