@@ -39,16 +39,17 @@ fn sparse(mode: Mode) -> (SimDisk, Contents) {
     closed_after(mode, puts.chain((0..70).filter(|key| key % 10 != 9).map(remove)))
 }
 
-/// Compacts, and uses again what that has given back.
-fn compact_and_fill(session: &mut Session) -> Result<(), holm::Error> {
-    session.db.compact().run(|_| ControlFlow::Continue(()))?;
+/// Compacts, and uses again what that has given back. Adds one to `released` if it has given anything back.
+fn compact_and_fill(session: &mut Session, released: &mut u32) -> Result<(), holm::Error> {
+    let report = session.db.compact().run(|_| ControlFlow::Continue(()))?;
+    *released += u32::from(report.bytes_released > 0);
     (100..165).for_each(|key| session.step(put(key, 100_000)));
     session.sync();
     session.failed.take().map_or(Ok(()), Err)
 }
 
 /// Runs a compaction with a fault at one of its calls, at as many of them as [`CALLS`], and opens what `left_by` makes
-/// of each disk. Returns how often something was given back.
+/// of each disk. Returns how many of the compactions gave something back.
 fn at_calls(mode: Mode, fault: Fault, left_by: impl Fn(&SimDisk, u64) -> Vec<SimDisk>) -> u32 {
     let (whole, before) = sparse(mode);
     let (mut released, mut call, mut step) = (0, u64::MAX, 0);
@@ -60,10 +61,9 @@ fn at_calls(mode: Mode, fault: Fault, left_by: impl Fn(&SimDisk, u64) -> Vec<Sim
         if call < u64::MAX {
             disk.fail(Kind::Any, first + call, fault);
         }
-        let done = compact_and_fill(&mut session);
+        let done = compact_and_fill(&mut session, &mut released);
         let reached = disk.calls().of(Kind::Any) - first;
         let context = format!("{mode:?}, {fault:?} at call {call} of {reached}, {done:?}");
-        released += u32::from(session.db.stats().space.released_bytes > 0);
         let left = left_by(&disk, call);
         let history = session.history();
         drop(session);
