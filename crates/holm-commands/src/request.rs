@@ -75,6 +75,9 @@ impl RequestParser {
                 Stage::Start => match input.first() {
                     None => return Ok(None),
                     Some(b'*') => {
+                        if let Some(used) = self.whole(input, limits) {
+                            return Ok(Some(used));
+                        }
                         let Some(line) = self.line(input, limits)? else { return Ok(None) };
                         let count = length(&input[1..line]).filter(|count| *count <= limits.count as i64);
                         let count = count.ok_or(ProtocolError::of(if limits.count < 16 {
@@ -121,6 +124,17 @@ impl RequestParser {
                 }
             }
         }
+    }
+
+    /// Looks for an array that is whole and whose lengths are short, as nearly all are. `None` leaves the parser at the
+    /// start: the stages then find out what is to come, or what is wrong.
+    fn whole(&mut self, input: &[u8], limits: &RequestLimits) -> Option<usize> {
+        let used = places_of_whole(input, limits, &mut self.places);
+        match used {
+            Some(used) => (self.stage, self.at, self.searched) = (Stage::Header { left: 0 }, used, used),
+            None => self.places.clear(),
+        }
+        used
     }
 
     /// Returns the command that was found in the same input.
@@ -176,6 +190,38 @@ impl RequestParser {
             .ok_or(ProtocolError::of("unbalanced quotes in request"))?;
         self.typed = Some(words);
         Ok(Some(self.at))
+    }
+}
+
+/// Notes where the words of an array lie, and returns its length, if it is whole and all its lengths are short.
+fn places_of_whole(input: &[u8], limits: &RequestLimits, places: &mut Vec<Place>) -> Option<usize> {
+    let (count, mut at) = short_length(input, 1)?;
+    if !(1..=limits.count).contains(&count) {
+        return None;
+    }
+    for _ in 0..count {
+        let (length, begin) = short_length(input, at + 1).filter(|_| input[at] == b'$')?;
+        let end = begin + length;
+        if length > limits.argument || input.len() < end + 2 {
+            return None;
+        }
+        places.push((begin, end));
+        at = end + 2;
+    }
+    Some(at)
+}
+
+/// Reads a length of up to three digits from a place on. Returns it, and where the next line begins; `None` if there is
+/// something else, which need not be wrong.
+#[inline]
+fn short_length(input: &[u8], from: usize) -> Option<(usize, usize)> {
+    let digit = |byte: u8| Some(usize::from(byte.wrapping_sub(b'0'))).filter(|digit| *digit < 10);
+    match *input.get(from..)? {
+        [a, b'\r', b'\n', ..] => Some((digit(a)?, from + 3)),
+        [b'0', ..] => None,
+        [a, b, b'\r', b'\n', ..] => Some((digit(a)? * 10 + digit(b)?, from + 4)),
+        [a, b, c, b'\r', b'\n', ..] => Some((digit(a)? * 100 + digit(b)? * 10 + digit(c)?, from + 5)),
+        _ => None,
     }
 }
 
