@@ -207,24 +207,6 @@ impl Keyspace {
         self.store.get_many_with(&self.tree, keys, give)
     }
 
-    /// Brings the leaves and records of many keys into the processor's caches, and from the disk where they are not in
-    /// memory, so that later calls find them there. Their misses overlap, those of later calls would not. A hint: it
-    /// reads no value and promises nothing. O(k log n) for k keys.
-    ///
-    /// # Errors
-    /// [`Dropped`](crate::Error::Dropped).
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir()?;
-    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
-    /// # let reefs = db.keyspace("reefs")?;
-    /// reefs.look_ahead(&["north", "south"])?;
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn look_ahead<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<()> {
-        self.store.look_ahead(&self.tree, keys)
-    }
-
     /// Returns whether a key is present. O(log n).
     ///
     /// # Errors

@@ -155,6 +155,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod ahead;
 mod atomic;
 mod backup;
 mod batch;
@@ -210,6 +211,7 @@ mod update;
 mod update_many;
 mod wall_clock;
 
+pub use ahead::Ahead;
 pub use atomic::{CompareAndSwapError, Update};
 pub use backup::{BackupInfo, verify_backup};
 pub use batch::Batch;

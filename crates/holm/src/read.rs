@@ -152,14 +152,6 @@ impl Store {
         Ok(())
     }
 
-    /// Brings what many keys lead to into the processor's caches, or into memory, and copies nothing.
-    pub(crate) fn look_ahead<K: AsRef<[u8]>>(&self, tree: &KeyspaceTree, keys: &[K]) -> Result<()> {
-        tree.check_not_dropped()?;
-        let search_keys: Vec<_> = keys.iter().map(|key| SearchKey::new(key.as_ref())).collect();
-        self.index.get_many(&tree.root, &search_keys, &mut Vec::with_capacity(keys.len()));
-        Ok(())
-    }
-
     /// Returns whether a key is present.
     #[inline]
     pub(crate) fn contains_key(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<bool> {

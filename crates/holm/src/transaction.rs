@@ -8,6 +8,7 @@
 mod expire;
 mod fallback_lock;
 mod range;
+mod read_ahead;
 mod reads;
 mod remove_range;
 mod retry;

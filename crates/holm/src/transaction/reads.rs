@@ -23,6 +23,7 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
 use crate::store::Store;
 use crate::transaction::fallback_lock::FallbackGuard;
+use crate::update::Before;
 use holm_medium::Epoch;
 use holm_tree::{LeafCursor, LeafVersion};
 pub(super) use pooled::PooledReads;
@@ -34,7 +35,7 @@ use std::sync::Arc;
 const MOST_ROUNDS: usize = 8;
 
 /// From this many leaves on, they are found by a map.
-const FEW_LEAVES: usize = 16;
+const FEW_LEAVES: usize = 24;
 
 /// A transaction that has read more leaves than this goes on at a snapshot. All validations up to here together take
 /// about as long as reading these leaves.
@@ -76,6 +77,8 @@ pub(super) struct Reads {
     versions: Vec<LeafVersion>,
     states: Vec<LeafState>,
     points: Vec<Point>,
+    /// The points that were read ahead and that no get has asked for.
+    expected: Range<usize>,
     keys: Vec<u8>,
     trees: Vec<Arc<KeyspaceTree>>,
     /// The index of each leaf by its number, once there are many.
@@ -104,7 +107,7 @@ impl Reads {
         self.keys.clear();
         self.trees.clear();
         self.by_number.clear();
-        (self.stamp, self.now, self.snapshot, self.read_only) = (0, None, None, false);
+        (self.stamp, self.now, self.snapshot, self.read_only, self.expected) = (0, None, None, false, 0..0);
         let leaves = self.versions.capacity() * size_of::<LeafVersion>() + self.by_number.capacity() * 16;
         self.keys.capacity() + self.points.capacity() * size_of::<Point>() + leaves < MOST_KEPT
     }
@@ -142,19 +145,55 @@ impl Reads {
         engine: &Arc<Engine>,
         (tree, key, view): (&Arc<KeyspaceTree>, &[u8], ReadView),
     ) -> Result<Option<Slice>> {
+        if let Some(found) = self.expected_answer(tree, key) {
+            tree.check_not_dropped()?;
+            return Ok(found);
+        }
         if self.snapshot.is_some() {
             return self.get_at_snapshot((tree, key, view));
         }
         let before = engine.store.before(tree, SearchKey::new(key), view)?;
         if self.read_only {
             self.note_by_version(engine, tree, (before.leaf, before.stamp))?;
-        } else {
-            self.stamp = self.stamp.max(before.stamp);
-            let leaf = self.note_leaf(before.leaf, false)?;
-            self.note_point((tree, key, before.value.clone()), leaf);
-            self.validate(engine, leaf)?;
+            return Ok(before.value);
         }
-        Ok(before.value)
+        let value = before.value.clone();
+        let leaf = self.note_answer((tree, key), before)?;
+        self.validate(engine, leaf)?;
+        Ok(value)
+    }
+
+    /// Notes what a key has, and the leaf that has answered. Returns the leaf's index; the caller validates.
+    #[inline]
+    pub(super) fn note_answer(&mut self, (tree, key): (&Arc<KeyspaceTree>, &[u8]), before: Before) -> Result<usize> {
+        self.stamp = self.stamp.max(before.stamp);
+        let leaf = self.note_leaf(before.leaf, false)?;
+        self.note_point((tree, key, before.value), leaf);
+        Ok(leaf)
+    }
+
+    /// States that gets will ask for points that were noted, in their order: from this one on, and for no later ones.
+    pub(super) fn expect_gets(&mut self, from: usize) {
+        self.expected = from..self.points.len();
+    }
+
+    /// Returns the number of answers that are noted.
+    pub(super) fn answers(&self) -> usize {
+        self.points.len()
+    }
+
+    /// Returns what a key has if it is the one that was read ahead for this get. It belongs together with all that
+    /// was read since, as any answer does.
+    #[inline]
+    fn expected_answer(&mut self, tree: &Arc<KeyspaceTree>, key: &[u8]) -> Option<Option<Slice>> {
+        // The get of one that the transaction has written was answered by that write.
+        let at = self.expected.clone().take(2).find(|at| self.is_of(&self.points[*at], tree, key))?;
+        self.expected.start = at + 1;
+        Some(self.points[at].found.clone())
+    }
+
+    pub(super) fn is_at_snapshot(&self) -> bool {
+        self.snapshot.is_some()
     }
 
     /// Reads when a key expires; `None` if it is absent. Answers to gets have no deadlines, so any change of the leaf
@@ -227,12 +266,20 @@ impl Reads {
         self.points.push(Point { tree, key: start..self.keys.len(), found, leaf });
     }
 
-    /// Returns the get of a key, if it is among the last ones or the first one.
+    /// Returns whether a point is the answer for a key.
+    #[inline]
+    fn is_of(&self, point: &Point, tree: &Arc<KeyspaceTree>, key: &[u8]) -> bool {
+        self.keys[point.key.clone()] == *key && Arc::ptr_eq(&self.trees[point.tree], tree)
+    }
+
+    /// Returns the get of a key, if it is among the last ones or the first one. What was read ahead is no get yet.
     #[inline]
     pub(super) fn recent(&self, tree: &Arc<KeyspaceTree>, key: &[u8]) -> Option<PointIndex> {
-        let first = self.points.len().saturating_sub(RECENT);
-        let is_of = |point: &Point| self.keys[point.key.clone()] == *key && Arc::ptr_eq(&self.trees[point.tree], tree);
-        let recent = self.points[first..].iter().rposition(is_of).map(|at| first + at);
+        // The next ones of those may also be written without a get.
+        let asked = if self.expected.is_empty() { self.points.len() } else { self.expected.start + 1 };
+        let first = asked.saturating_sub(RECENT);
+        let is_of = |point: &Point| self.is_of(point, tree, key);
+        let recent = self.points[first..asked].iter().rposition(is_of).map(|at| first + at);
         // What a transaction reads first, it often writes last.
         recent.or_else(|| self.points.first().filter(|point| is_of(point)).map(|_| 0)).map(PointIndex)
     }
@@ -289,7 +336,7 @@ impl Reads {
     /// # Errors
     /// `Conflict`; those of a get.
     #[inline]
-    fn validate(&mut self, engine: &Arc<Engine>, read: usize) -> Result<()> {
+    pub(super) fn validate(&mut self, engine: &Arc<Engine>, read: usize) -> Result<()> {
         if self.versions.len() > MOST_LEAVES {
             return self.go_on_at_snapshot(engine);
         }

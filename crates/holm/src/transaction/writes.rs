@@ -131,12 +131,13 @@ impl Writes {
 
     /// Returns all writes in the order in which a commit takes them.
     pub(super) fn in_order(&self) -> Vec<Write<'_>> {
-        let writes = self.keyspaces.values().flat_map(|KeyspaceWrites { tree, by_key }| {
+        let mut in_order = Vec::with_capacity(self.keyspaces.values().map(|keyspace| keyspace.by_key.len()).sum());
+        in_order.extend(self.keyspaces.values().flat_map(|KeyspaceWrites { tree, by_key }| {
             by_key.iter().map(move |(key, own)| {
                 let value = own.put.as_ref().map(|(value, deadline)| tree.format.stored(value, *deadline));
                 Write { tree, key, value, seen: None }
             })
-        });
-        writes.collect()
+        }));
+        in_order
     }
 }

@@ -43,6 +43,7 @@ mod marks;
 mod model;
 mod over_designs;
 mod ranges;
+mod read_ahead;
 mod read_only;
 mod sizes;
 mod snapshots;
