@@ -127,7 +127,7 @@ impl Context<'_> {
             self.store.insert(database, Area::Rows, &rows::expiry_key(time, key), &[])?;
         }
         match new {
-            Some(new) => self.store.insert(database, Area::Keys, key, &new.encode()),
+            Some(new) => self.store.insert_made(database, Area::Keys, key, new.encode()),
             None if stored.is_some() => self.store.remove(database, Area::Keys, key),
             None => Ok(()),
         }

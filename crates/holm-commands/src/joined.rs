@@ -130,24 +130,29 @@ impl Databases {
     ) -> Option<(Vec<Reply>, Effects)> {
         let (_, first) = commands.clone().next()?;
         // Before the turn: others need not wait for the caches of this thread.
-        self.look_ahead(at.database, commands.clone());
+        let ahead = self.look_ahead(at.database, commands.clone());
         let _turn = self.turns.wait(at.database, first.at(1));
         let done = self.db.transact(|transaction| {
             let within = Within { databases: self, transaction };
             let store = Shared { within, has_written: Rc::default(), kept: RefCell::default() };
+            if let Some(ahead) = &ahead {
+                // The record first, at which the others may conflict: it is written last.
+                store.get(at.database, Area::Keys, first.at(1))?;
+                transaction.read_ahead(&self.space(at.database)?.rows, ahead)?;
+            }
             let context = at.context(&store, self);
             context.limit(budget);
             context.unwritten.share(store.has_written.clone());
-            let replies = commands.clone().map(|(command, arguments)| {
+            let mut replies = Vec::with_capacity(commands.size_hint().0);
+            for (command, arguments) in commands.clone() {
                 store.has_written.set(false);
-                match run(&context, command, &arguments) {
-                    _ if context.unwritten.is_reopened() => Err(LOST),
-                    Ok(reply) => Ok(reply),
-                    Err(Refusal::Text(text)) if !store.has_written.get() => Ok(Reply::Error(text)),
-                    Err(refusal) => Err(refusal),
-                }
-            });
-            let replies = replies.collect::<Outcome<Vec<_>>>()?;
+                replies.push(match run(&context, command, &arguments) {
+                    _ if context.unwritten.is_reopened() => return Err(LOST),
+                    Ok(reply) => reply,
+                    Err(Refusal::Text(text)) if !store.has_written.get() => Reply::Error(text),
+                    Err(refusal) => return Err(refusal),
+                });
+            }
             context.settle()?;
             let effects = context.into_effects();
             store.flush()?;

@@ -52,7 +52,7 @@ impl<'c, 'k> List<'c, 'k> {
         let database = context.database.get();
         let is_meant = |left: &Unwritten| left.entry.key == key && left.entry.database == database;
         if let Some(left) = context.reopen(is_meant) {
-            let Unwritten { entry, form } = *left;
+            let Unwritten { entry, form } = left;
             return Ok(List { context, entry, form, changed: true });
         }
         let entry = context.entry(key)?;
@@ -209,15 +209,15 @@ impl<'c, 'k> List<'c, 'k> {
             return Ok(());
         }
         let (context, is_empty) = (self.context, self.len() == 0);
-        let unwritten = Box::new(Unwritten { entry: self.entry.into_owned(), form: self.form });
+        let unwritten = Unwritten { entry: self.entry.into_owned(), form: self.form };
         // So that the next command finds it absent.
         if is_empty { context.write_now(unwritten) } else { context.leave(unwritten) }
     }
 }
 
 impl Collection for Unwritten {
-    fn write(self: Box<Self>, context: &Context<'_>) -> Outcome<()> {
-        let Unwritten { entry, form } = *self;
+    fn write(self, context: &Context<'_>) -> Outcome<()> {
+        let Unwritten { entry, form } = self;
         let (kind, expiry) = (Kind::List, entry.expiry());
         match &form {
             Form::Inline(elements) if elements.len() == 0 => context.replace(&entry, None),

@@ -160,6 +160,7 @@ impl LongList {
         };
         let placed = self.placed(at, position, element)?;
         self.with_row(at, position / ROW, |row| {
+            row.elements.make_room(ROW as usize, placed);
             row.elements.push(side, placed);
             row.changed = true;
         })?;

@@ -1,9 +1,9 @@
-//! Rows that commands of one key are about to read or write: they are brought into the processor's caches together,
-//! before the commands begin.
+//! Rows that commands of one key are about to read or write: they are looked up together, before the commands begin.
 //!
 //! Commands of a pipeline that write members of one large collection run in one transaction, and those of several
 //! threads one after the other. Each looks up a row somewhere in the collection, which is mostly a miss of the caches.
-//! Here these misses overlap, and no other thread waits for them.
+//! Here these misses overlap, and no other thread waits for them. The transaction then reads all these members in one
+//! step, where they were found.
 
 use crate::arguments::Arguments;
 use crate::command::Command;
@@ -12,6 +12,7 @@ use crate::number::{parse_float, sortable};
 use crate::over_holm::Databases;
 use crate::record::{Kind, Record};
 use crate::rows;
+use holm::Ahead;
 
 /// Returns the words of a command that are members of its collection: the first one, and how far they are apart.
 fn members(command: &str, words: usize) -> Option<(usize, usize)> {
@@ -34,6 +35,11 @@ struct RowKeys {
 }
 
 impl RowKeys {
+    /// With memory for as many keys of usual lengths.
+    fn with_capacity(keys: usize) -> Self {
+        RowKeys { bytes: Vec::with_capacity(keys * 48), ends: Vec::with_capacity(keys) }
+    }
+
     fn push(&mut self, family: u8, version: u64, parts: [&[u8]; 2]) {
         self.bytes.push(family);
         self.bytes.extend(version.to_be_bytes());
@@ -48,36 +54,36 @@ impl RowKeys {
 }
 
 impl Databases {
-    /// Brings the rows near that commands of one key name, if it is a large collection. A hint: it promises nothing,
-    /// and what it cannot do is left out.
+    /// Looks up the rows that commands of one key name, if it is a large collection, and returns those of its members.
+    /// A hint: it promises nothing, and what it cannot do is left out.
     pub(crate) fn look_ahead<'c, 'a>(
         &self,
         database: u32,
         mut commands: impl Iterator<Item = (&'c Command<Function>, Arguments<'a>)> + Clone,
-    ) {
-        let Some((command, first)) = commands.clone().next() else { return };
-        if members(command.name, first.len()).is_none() {
-            return;
-        }
-        let Ok(Some(space)) = self.existing(database) else { return };
-        let record = space.keys.get(first.at(1)).ok().flatten().and_then(|bytes| Record::decode(bytes).ok());
-        let Some((record, version)) = record.and_then(|record| record.version().map(|version| (record, version)))
-        else {
-            return;
-        };
-        let mut keys = RowKeys::default();
+    ) -> Option<Ahead> {
+        let (command, first) = commands.clone().next()?;
+        members(command.name, first.len())?;
+        let space = self.existing(database).ok()??;
+        let record = Record::decode(space.keys.get(first.at(1)).ok()??).ok()?;
+        let version = record.version()?;
+        let count = commands.size_hint().0;
+        let (mut keys, mut by_score) = (RowKeys::with_capacity(count), RowKeys::default());
         commands.by_ref().for_each(|(command, arguments)| {
             let Some((first, step)) = members(command.name, arguments.len()) else { return };
             for member in (first..arguments.len()).step_by(step).map(|at| arguments.at(at)) {
                 keys.push(rows::family(record.kind), version, [&[], member]);
                 let is_added = record.kind == Kind::SortedSet && command.name == "zadd";
                 if let Some(score) = is_added.then(|| parse_float(arguments.at(2))).flatten() {
-                    keys.push(rows::BY_SCORE, version, [&sortable(score), member]);
+                    by_score.push(rows::BY_SCORE, version, [&sortable(score), member]);
                 }
             }
         });
-        // Without the keyspace there is nothing to bring near, and the commands will say so.
-        let _ = space.rows.look_ahead(&keys.keys());
+        // Without the keyspace there is nothing to look up, and the commands will say so. Nothing reads the rows by
+        // score: they are written, so their leaves are to be near.
+        if !by_score.ends.is_empty() {
+            let _ = space.rows.look_ahead(&by_score.keys());
+        }
+        space.rows.look_ahead(&keys.keys()).ok()
     }
 }
 

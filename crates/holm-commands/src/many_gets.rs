@@ -2,30 +2,39 @@
 
 use crate::context::Millis;
 use crate::over_holm::Databases;
-use crate::record::{Kind, Record};
-use crate::refusal::{Outcome, Refusal, WRONG_TYPE};
-use crate::reply::{Bytes, Reply};
+use crate::record::{Kind, parts};
+use crate::refusal::{Outcome, WRONG_TYPE};
+use crate::reply::{Protocol, Reply, bulk};
 
 impl Databases {
-    /// Answers one GET for each key. Each reads at an instant of its own, in no order among them.
+    /// Appends the reply to one GET for each key. Each reads at an instant of its own, in no order among them. Calls
+    /// `failed` with the text of each reply that is an error: of a key with another type.
     ///
     /// # Errors
-    /// Those of the store. A key with another type is an error among the replies.
-    pub fn get_each(&self, database: u32, now: Millis, keys: &[&[u8]]) -> Outcome<Vec<Reply>> {
-        let Some(space) = self.existing(database)? else { return Ok(keys.iter().map(|_| Reply::Null).collect()) };
-        let found = space.keys.get_many(keys)?;
-        let reply = |bytes: Option<holm::Slice>| {
-            let Some(bytes) = bytes else { return Reply::Null };
-            match Record::decode(bytes) {
-                Ok(record) if record.expiry.is_some_and(|expiry| expiry <= now) => Reply::Null,
-                Ok(record) if record.kind == Kind::String => {
-                    let (bytes, body) = record.into_parts();
-                    Reply::Bulk(Bytes::Stored(bytes, body))
-                }
-                Ok(_) => Reply::Error(WRONG_TYPE.into_text()),
-                Err(refusal) => Reply::Error(Refusal::into_text(refusal)),
-            }
+    /// Those of the store; some replies may be appended then.
+    pub fn get_each(
+        &self,
+        (database, now): (u32, Millis),
+        keys: &[&[u8]],
+        (protocol, out): (Protocol, &mut Vec<u8>),
+        mut failed: impl FnMut(&str),
+    ) -> Outcome<()> {
+        let Some(space) = self.existing(database)? else {
+            keys.iter().for_each(|_| Reply::Null.encode(protocol, out));
+            return Ok(());
         };
-        Ok(found.into_iter().map(reply).collect())
+        space.keys.get_many_with(keys, |found| {
+            let refusal = match found.map(parts) {
+                None => return Reply::Null.encode(protocol, out),
+                Some(Ok((_, Some(expiry), _))) if expiry <= now => return Reply::Null.encode(protocol, out),
+                Some(Ok((Kind::String, _, body))) => return bulk(body, out),
+                Some(Ok(_)) => WRONG_TYPE,
+                Some(Err(refusal)) => refusal,
+            };
+            let text = refusal.into_text();
+            failed(&text);
+            Reply::Error(text).encode(protocol, out);
+        })?;
+        Ok(())
     }
 }

@@ -12,6 +12,7 @@ use crate::rows;
 use crate::store::{Area, Visitor};
 use crate::unwritten::Collection;
 use crate::walk::{Bounds, contains, is_empty};
+use holm::Slice;
 use std::ops::{Bound, ControlFlow};
 
 /// The most members, and the most bytes, of a collection within a record.
@@ -86,7 +87,7 @@ impl<'c, 'k> Members<'c, 'k> {
         let database = context.database.get();
         let is_meant = |left: &Unwritten| left.kind == kind && left.entry.key == key && left.entry.database == database;
         if let Some(left) = context.reopen(is_meant) {
-            let Unwritten { entry, form, .. } = *left;
+            let Unwritten { entry, form, .. } = left;
             return Ok(Members { context, entry, kind, form, changed: true });
         }
         let entry = context.entry(key)?;
@@ -139,19 +140,26 @@ impl<'c, 'k> Members<'c, 'k> {
         match &self.form {
             Form::Inline(body) => Ok(find(body, member).ok().map(|found| found.value.to_vec())),
             Form::Rows { .. } if member.len() > crate::entry::MAX_NAME => Ok(None),
-            Form::Rows { version, .. } => {
-                let key = rows::key(rows::family(self.kind), *version, member);
-                Ok(self.context.store.get(self.database(), Area::Rows, &key)?.map(|value| value.to_vec()))
-            }
+            Form::Rows { version, .. } => Ok(self.row(*version, member)?.map(|value| value.to_vec())),
         }
     }
 
-    pub(crate) fn contains(&self, member: &[u8]) -> Outcome<bool> {
-        Ok(self.get(member)?.is_some())
+    /// Returns the value of a member that is a row.
+    fn row(&self, version: u64, member: &[u8]) -> Outcome<Option<Slice>> {
+        let key = rows::key(rows::family(self.kind), version, member);
+        self.context.store.get(self.database(), Area::Rows, &key)
     }
 
-    /// Gives a member a value and returns the one that it had.
-    pub(crate) fn insert(&mut self, member: &[u8], value: &[u8]) -> Outcome<Option<Vec<u8>>> {
+    pub(crate) fn contains(&self, member: &[u8]) -> Outcome<bool> {
+        match &self.form {
+            Form::Inline(body) => Ok(find(body, member).is_ok()),
+            Form::Rows { .. } if member.len() > crate::entry::MAX_NAME => Ok(false),
+            Form::Rows { version, .. } => Ok(self.row(*version, member)?.is_some()),
+        }
+    }
+
+    /// Gives a member a value and returns whether it is new.
+    pub(crate) fn insert(&mut self, member: &[u8], value: &[u8]) -> Outcome<bool> {
         check_name(member)?;
         self.changed = true;
         if let Form::Inline(body) = &self.form
@@ -161,21 +169,22 @@ impl<'c, 'k> Members<'c, 'k> {
         }
         match &mut self.form {
             Form::Inline(body) => {
-                let (range, old) = match find(body, member) {
-                    Ok(found) => (found.from..found.to, Some(found.value.to_vec())),
-                    Err(at) => (at..at, None),
+                let (range, is_new) = match find(body, member) {
+                    Ok(found) => (found.from..found.to, false),
+                    Err(at) => (at..at, true),
                 };
                 let lengths = [(member.len() as u16).to_be_bytes(), (value.len() as u16).to_be_bytes()].concat();
                 body.splice(range, lengths.into_iter().chain(member.iter().copied()).chain(value.iter().copied()));
-                if old.is_none() && self.len() > MOST_INLINE {
+                if is_new && self.len() > MOST_INLINE {
                     self.move_to_rows()?;
                 }
-                Ok(old)
+                Ok(is_new)
             }
-            Form::Rows { .. } => {
-                let old = self.get(member)?;
+            Form::Rows { version, .. } => {
+                let version = *version;
+                let old = self.row(version, member)?;
                 self.write_row(member, value, old.as_deref())?;
-                Ok(old)
+                Ok(old.is_none())
             }
         }
     }
@@ -339,7 +348,7 @@ impl<'c, 'k> Members<'c, 'k> {
         }
         let (context, is_empty, expiry) = (self.context, self.len() == 0, self.entry.expiry());
         let Members { entry, kind, form, .. } = self;
-        let unwritten = Box::new(Unwritten { entry: entry.into_owned(), kind, form, expiry });
+        let unwritten = Unwritten { entry: entry.into_owned(), kind, form, expiry };
         // So that the next command finds it absent.
         if is_empty { context.write_now(unwritten) } else { context.leave(unwritten) }
     }
@@ -347,13 +356,13 @@ impl<'c, 'k> Members<'c, 'k> {
     /// As [`Members::save`], with another time of expiry.
     pub(crate) fn save_with(self, expiry: Option<u64>) -> Outcome<()> {
         let Members { context, entry, kind, form, .. } = self;
-        context.write_now(Box::new(Unwritten { entry: entry.into_owned(), kind, form, expiry }))
+        context.write_now(Unwritten { entry: entry.into_owned(), kind, form, expiry })
     }
 }
 
 impl Collection for Unwritten {
-    fn write(self: Box<Self>, context: &Context<'_>) -> Outcome<()> {
-        let Unwritten { entry, kind, form, expiry } = *self;
+    fn write(self, context: &Context<'_>) -> Outcome<()> {
+        let Unwritten { entry, kind, form, expiry } = self;
         match &form {
             Form::Inline(body) if body.is_empty() => context.replace(&entry, None),
             Form::Rows { count: 0, .. } => context.replace(&entry, None),

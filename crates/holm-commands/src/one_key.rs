@@ -56,8 +56,12 @@ impl Store for OneRecord<'_> {
     }
 
     fn insert(&self, database: u32, area: Area, key: &[u8], value: &[u8]) -> Outcome<()> {
+        self.insert_made(database, area, key, value.to_vec())
+    }
+
+    fn insert_made(&self, database: u32, area: Area, key: &[u8], value: Vec<u8>) -> Outcome<()> {
         self.check(database, area, key)?;
-        *self.new.borrow_mut() = Some(Update::Put(value.to_vec()));
+        *self.new.borrow_mut() = Some(Update::Put(value));
         Ok(())
     }
 

@@ -105,6 +105,15 @@ impl Packed {
         self.bytes[from + 2..from + added].copy_from_slice(bytes);
     }
 
+    /// Takes memory for as many elements like this one as are missing to a count, unless there is some for this one.
+    pub(crate) fn make_room(&mut self, count: usize, element: Element<'_>) {
+        let Element::Here(bytes) = element else { return };
+        let bytes = 2 + bytes.len();
+        if self.bytes.capacity() - self.bytes.len() < bytes {
+            self.bytes.reserve_exact(bytes * count.saturating_sub(self.count).max(1));
+        }
+    }
+
     /// Replaces an element that is there.
     pub(crate) fn set(&mut self, index: usize, element: Element<'_>) {
         self.splice(self.range(index), element);

@@ -43,6 +43,9 @@ impl Kind {
 const EXPIRES: u8 = 1;
 const IN_ROWS: u8 = 2;
 
+const NOT_OURS: Refusal =
+    Refusal::text("ERR the key's record was not written by this server: its first bytes are unknown");
+
 /// A record as it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
@@ -60,8 +63,7 @@ impl Record {
     /// # Errors
     /// The bytes are none: another program has written to the server's keyspaces.
     pub(crate) fn decode(bytes: Slice) -> Outcome<Record> {
-        let (kind, flags, expiry, body) = header(&bytes)
-            .ok_or(Refusal::text("ERR the key's record was not written by this server: its first bytes are unknown"))?;
+        let (kind, flags, expiry, body) = header(&bytes).ok_or(NOT_OURS)?;
         Ok(Record { kind, in_rows: flags & IN_ROWS != 0, expiry, body, bytes })
     }
 
@@ -97,6 +99,15 @@ fn header(bytes: &[u8]) -> Option<(Kind, u8, Option<Millis>, usize)> {
         return Some((kind, *flags, None, 2));
     }
     Some((kind, *flags, Some(u64::from_be_bytes(*rest.first_chunk()?)), 10))
+}
+
+/// Returns the kind of a record, when it expires, and its body.
+///
+/// # Errors
+/// As [`Record::decode`].
+pub(crate) fn parts(bytes: &[u8]) -> Outcome<(Kind, Option<Millis>, &[u8])> {
+    let (kind, _, expiry, body) = header(bytes).ok_or(NOT_OURS)?;
+    Ok((kind, expiry, &bytes[body..]))
 }
 
 /// Returns the kind of a record and when it expires, without a copy of it.

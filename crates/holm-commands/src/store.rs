@@ -44,6 +44,14 @@ pub trait Store {
     /// Those of the store; or the store may only be read.
     fn insert(&self, database: u32, area: Area, key: &[u8], value: &[u8]) -> Outcome<()>;
 
+    /// Stores a value that was made for it, as [`Store::insert`]. A store that keeps the value need not copy it.
+    ///
+    /// # Errors
+    /// As [`Store::insert`].
+    fn insert_made(&self, database: u32, area: Area, key: &[u8], value: Vec<u8>) -> Outcome<()> {
+        self.insert(database, area, key, &value)
+    }
+
     /// Removes a key.
     ///
     /// # Errors

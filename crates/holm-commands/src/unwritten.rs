@@ -13,7 +13,33 @@ use std::rc::Rc;
 /// A collection that can be left unwritten.
 pub(crate) trait Collection: Any {
     /// Writes it.
-    fn write(self: Box<Self>, context: &Context<'_>) -> Outcome<()>;
+    fn write(self, context: &Context<'_>) -> Outcome<()>;
+}
+
+/// The place of a collection that commands of one transaction take and leave in turn: it is allocated once for all.
+trait Place: Any {
+    /// Returns the collection that is there.
+    fn as_any(&mut self) -> &mut dyn Any;
+
+    /// Writes the collection that is there, if there is one, and leaves the place empty.
+    fn write(&mut self, context: &Context<'_>) -> Outcome<()>;
+
+    /// Returns whether a collection is there.
+    fn is_taken(&self) -> bool;
+}
+
+impl<C: Collection> Place for Option<C> {
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn write(&mut self, context: &Context<'_>) -> Outcome<()> {
+        self.take().map_or(Ok(()), |collection| collection.write(context))
+    }
+
+    fn is_taken(&self) -> bool {
+        self.is_some()
+    }
 }
 
 /// Where a collection is left.
@@ -21,7 +47,7 @@ pub(crate) trait Collection: Any {
 pub(crate) struct Unwritten {
     /// If commands share the transaction: whether the running one has written.
     has_written: RefCell<Option<Rc<Cell<bool>>>>,
-    left: RefCell<Option<Box<dyn Collection>>>,
+    left: RefCell<Option<Box<dyn Place>>>,
     is_reopened: Cell<bool>,
 }
 
@@ -40,34 +66,39 @@ impl Unwritten {
 
 impl Context<'_> {
     /// Takes what an earlier command has left, if it is of a type and is the one that is meant.
-    pub(crate) fn reopen<C: Collection>(&self, is_meant: impl FnOnce(&C) -> bool) -> Option<Box<C>> {
+    pub(crate) fn reopen<C: Collection>(&self, is_meant: impl FnOnce(&C) -> bool) -> Option<C> {
         let mut left = self.unwritten.left.borrow_mut();
-        let is_it = left.as_deref().is_some_and(|left| (left as &dyn Any).downcast_ref().is_some_and(is_meant));
-        let found: Box<dyn Any> = left.take_if(|_| is_it)?;
+        let place: &mut Option<C> = left.as_mut()?.as_any().downcast_mut()?;
+        let found = place.take_if(|left| is_meant(left))?;
         self.unwritten.is_reopened.set(true);
-        found.downcast().ok()
+        Some(found)
     }
 
     /// Leaves a collection for the next command, or writes it.
-    pub(crate) fn leave<C: Collection>(&self, collection: Box<C>) -> Outcome<()> {
+    pub(crate) fn leave<C: Collection>(&self, collection: C) -> Outcome<()> {
         if self.unwritten.has_written.borrow().is_some() && self.wanted_events == 0 {
             self.settle()?;
             self.unwritten.is_reopened.set(false);
-            *self.unwritten.left.borrow_mut() = Some(collection);
+            let mut left = self.unwritten.left.borrow_mut();
+            match left.as_mut().and_then(|place| place.as_any().downcast_mut::<Option<C>>()) {
+                Some(place) => *place = Some(collection),
+                None => *left = Some(Box::new(Some(collection))),
+            }
             return Ok(());
         }
         self.write_now(collection)
     }
 
     /// Writes a collection that no command is to find in memory.
-    pub(crate) fn write_now<C: Collection>(&self, collection: Box<C>) -> Outcome<()> {
+    pub(crate) fn write_now<C: Collection>(&self, collection: C) -> Outcome<()> {
         self.unwritten.is_reopened.set(false);
         collection.write(self)
     }
 
     /// Writes what an earlier command has left.
     pub(crate) fn settle(&self) -> Outcome<()> {
-        let Some(left) = self.unwritten.left.borrow_mut().take() else { return Ok(()) };
+        // Mostly there is nothing. What writes may settle again, so the place is not borrowed meanwhile.
+        let Some(mut left) = self.unwritten.left.borrow_mut().take_if(|place| place.is_taken()) else { return Ok(()) };
         let has_written = self.unwritten.has_written.borrow().clone();
         let before = has_written.as_ref().is_some_and(|flag| flag.get());
         left.write(self)?;

@@ -84,6 +84,11 @@ impl Run {
         }
     }
 
+    /// Returns the last command if it has this name, written in the same way.
+    fn last_if(&self, input: &[u8], name: &[u8]) -> Option<&'static Command<Function>> {
+        self.iter(input).next_back().filter(|(_, arguments)| arguments.at(0) == name).map(|(command, _)| command)
+    }
+
     fn push(&mut self, command: &'static Command<Function>, places: &[Place], from: usize) {
         let first = self.places.len();
         self.places.extend(places.iter().map(|(begin, end)| (begin + from, end + from)));
@@ -111,8 +116,14 @@ pub(crate) enum Joined {
 }
 
 impl Session {
-    /// Returns how a command may be carried out together with others.
-    fn way_of(&self, shared: &Shared, arguments: &Arguments<'_>) -> Option<(&'static Command<Function>, Way)> {
+    /// Returns how a command may be carried out together with others. `last` is the one before it, if it has the same
+    /// name.
+    fn way_of(
+        &self,
+        shared: &Shared,
+        arguments: &Arguments<'_>,
+        last: Option<&'static Command<Function>>,
+    ) -> Option<(&'static Command<Function>, Way)> {
         let is_plain = self.queue.is_none() && self.snapshot.is_none() && self.reply_mode == ReplyMode::On;
         if arguments.len() > MOST_WORDS {
             return None;
@@ -121,7 +132,9 @@ impl Session {
         if !is_plain || !self.is_authenticated || !self.account.may_do_all() || self.is_subscribed() {
             return None;
         }
-        let Some(Found::Data(command)) = shared.command(arguments.get(0)?) else { return None };
+        let Found::Data(command) = last.map(Found::Data).or_else(|| shared.command(arguments.at(0)))? else {
+            return None;
+        };
         let is_get = command.name == "get" && arguments.at(1).len() <= holm_commands::MAX_NAME;
         let way = if is_get {
             Way::Gets
@@ -146,7 +159,7 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Joined {
         let arguments = Arguments::new(&input[from..], places);
-        let found = self.way_of(shared, &arguments);
+        let found = self.way_of(shared, &arguments, run.last_if(input, arguments.at(0)));
         let joined = found.and_then(|(_, way)| run.with(input, way, arguments.at(1)));
         if joined.is_none() {
             let later = self.execute_run(shared, input, run, costs, out);
@@ -194,7 +207,7 @@ impl Session {
     ) -> usize {
         let started = Instant::now();
         let replies = match run.way {
-            Some(Way::Gets) => self.run_gets(shared, input, run),
+            Some(Way::Gets) => return self.run_gets(shared, (input, run), (started, costs), out),
             Some(Way::Reads) => self.run_reads(shared, input, run),
             Some(Way::Writes(Keys::Differing)) => Some(self.run_each(shared, input, run)),
             Some(Way::Writes(_)) => self.run_writes(shared, input, run),
@@ -203,25 +216,51 @@ impl Session {
         let replies = replies.unwrap_or_default();
         // Each takes its share of the time.
         let nanos = started.elapsed().as_nanos() as u64 / replies.len().max(1) as u64;
-        for (reply, (command, arguments)) in replies.iter().zip(run.iter(input)) {
-            self.requests += 1;
+        for (reply, (command, _)) in replies.iter().zip(run.iter(input)) {
             self.last_command = command.name;
             costs.of(command.name).note(nanos, reply.is_error());
             if let Reply::Error(text) = reply {
                 shared.statistics.note_error(text);
             }
-            shared.note_slow(&arguments, nanos, &self.client, self.requests);
             self.answer(reply, out);
         }
+        self.note_run(shared, (input, run), replies.len(), nanos);
         replies.len()
     }
 
-    fn run_gets(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Option<Vec<Reply>> {
+    /// Counts the first commands of a run as requests, and keeps them for SLOWLOG if they were slow.
+    fn note_run(&mut self, shared: &Shared, (input, run): (&[u8], &Run), count: usize, nanos: u64) {
+        if shared.is_slow(nanos) {
+            for ((_, arguments), number) in run.iter(input).take(count).zip(self.requests + 1..) {
+                shared.note_slow(&arguments, nanos, &self.client, number);
+            }
+        }
+        self.requests += count as u64;
+    }
+
+    /// Answers GETs, and returns how many: all or none.
+    fn run_gets(
+        &mut self,
+        shared: &Shared,
+        (input, run): (&[u8], &Run),
+        (started, costs): (Instant, &mut Costs),
+        out: &mut Vec<u8>,
+    ) -> usize {
         let keys: Vec<&[u8]> = run.iter(input).map(|(_, arguments)| arguments.at(1)).collect();
-        let at = self.at(shared);
-        let replies = shared.databases().get_each(at.database, at.now, &keys).ok()?;
+        let (at, before, mut failed) = (self.at(shared), out.len(), Vec::new());
+        let note = |text: &str| failed.push(text.to_owned());
+        let done = shared.databases().get_each((at.database, at.now), &keys, (self.protocol, out), note);
+        if done.is_err() {
+            out.truncate(before);
+            return 0;
+        }
         self.wants_sync |= self.acknowledge == Some(Acknowledge::Synced);
-        Some(replies)
+        self.last_command = "get";
+        let nanos = started.elapsed().as_nanos() as u64 / keys.len().max(1) as u64;
+        costs.of("get").note_several(keys.len() as u64, nanos, failed.len() as u64);
+        failed.iter().for_each(|text| shared.statistics.note_error(text));
+        self.note_run(shared, (input, run), keys.len(), nanos);
+        keys.len()
     }
 
     fn run_reads(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Option<Vec<Reply>> {

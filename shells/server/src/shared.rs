@@ -182,11 +182,16 @@ impl Shared {
         self.unsynced[worker].store(false, Ordering::SeqCst);
     }
 
+    /// Returns whether a command that took this time was slow.
+    pub(crate) fn is_slow(&self, nanos: u64) -> bool {
+        let slower_than = self.slower_than.load(Ordering::Relaxed);
+        slower_than >= 0 && nanos / 1_000 >= slower_than as u64
+    }
+
     /// Keeps a command for SLOWLOG if it was slow.
     pub(crate) fn note_slow(&self, arguments: &Arguments<'_>, nanos: u64, client: &Client, request: u64) {
-        let (slower_than, micros) = (self.slower_than.load(Ordering::Relaxed), nanos / 1_000);
-        if slower_than >= 0 && micros >= slower_than as u64 {
-            self.slow_log.add(arguments, micros, client, request);
+        if self.is_slow(nanos) {
+            self.slow_log.add(arguments, nanos / 1_000, client, request);
         }
     }
 

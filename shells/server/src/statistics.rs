@@ -28,13 +28,18 @@ pub(crate) fn bucket_micros(index: usize) -> Option<u64> {
 impl Cost {
     /// Counts a call.
     pub(crate) fn note(&mut self, nanos: u64, is_failed: bool) {
-        self.calls += 1;
-        self.nanos += nanos;
-        self.failed += u64::from(is_failed);
+        self.note_several(1, nanos, u64::from(is_failed));
+    }
+
+    /// Counts calls that took the same time each, of which some have failed.
+    pub(crate) fn note_several(&mut self, calls: u64, nanos: u64, failed: u64) {
+        self.calls += calls;
+        self.nanos += nanos * calls;
+        self.failed += failed;
         self.longest_nanos = self.longest_nanos.max(nanos);
         let micros = nanos.div_ceil(1_000).max(1);
         let index = (u64::BITS - (micros - 1).leading_zeros()) as usize;
-        self.buckets[index.min(BUCKETS - 1)] += 1;
+        self.buckets[index.min(BUCKETS - 1)] += calls;
     }
 
     fn add(&mut self, other: &Cost) {

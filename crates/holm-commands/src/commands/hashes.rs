@@ -20,7 +20,7 @@ pub(crate) fn hset<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> O
     let mut hash = open(context, &arguments[1])?;
     let mut added = 0;
     for index in (2..arguments.len()).step_by(2) {
-        added += usize::from(hash.insert(&arguments[index], &arguments[index + 1])?.is_none());
+        added += usize::from(hash.insert(&arguments[index], &arguments[index + 1])?);
     }
     hash.save()?;
     Ok(Reply::count(added))

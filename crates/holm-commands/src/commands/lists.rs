@@ -48,17 +48,19 @@ fn pop<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>, side: Side) -> O
     if list.len() == 0 {
         return Ok(if wanted.is_some() { Reply::NullArray } else { Reply::Null });
     }
-    let mut elements = Vec::new();
-    while elements.len() < wanted.unwrap_or(1)
+    let Some(wanted) = wanted else {
+        let element = list.pop(side)?;
+        list.save()?;
+        return Ok(Reply::bulk_or_null(element));
+    };
+    let mut elements = Bulks::default();
+    while elements.len() < wanted
         && let Some(element) = list.pop(side)?
     {
-        elements.push(element);
+        elements.push(&element);
     }
     list.save()?;
-    match wanted {
-        Some(_) => Ok(Reply::bulks(elements)),
-        None => Ok(Reply::bulk_or_null(elements.pop())),
-    }
+    Ok(Reply::Bulks(elements))
 }
 
 pub(crate) fn lpop<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {

@@ -20,7 +20,7 @@ pub(crate) fn sadd<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> O
     let mut added = 0;
     for member in arguments.from(2) {
         if !set.contains(member)? {
-            set.insert(member, &[])?;
+            set.insert_over(member, &[], None)?;
             added += 1;
         }
     }
