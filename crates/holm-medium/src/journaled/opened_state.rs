@@ -39,6 +39,19 @@ impl OpenedState {
         Ok(())
     }
 
+    /// After a loss of power: makes what recovery has scrubbed durable, before the first store. That store has the
+    /// number of a lost epoch. If it reached the disk without the scrub, and power failed again, the leaves would show
+    /// more epochs than can go without a record, and the log would pass for damaged.
+    ///
+    /// # Errors
+    /// Those of the files.
+    pub fn sync_scrubbed(&mut self, medium: &Journaled) -> Result<()> {
+        if self.clean || medium.kind == ImageKind::Private {
+            return Ok(());
+        }
+        medium.sync_data().inspect_err(|error| self.doubt(medium, error))
+    }
+
     /// Compares the leaves of a clean database with their checksum, as opening does unless it has a leaf index. For an
     /// index that turned out to be of no use, before anything is stored. O(bytes of leaves).
     ///

@@ -116,7 +116,12 @@ impl<'a, 'b> Opened<'a, 'b> {
             // The file is valid, but the catalog's leaves are not what it says: nothing has verified the leaves yet.
             state.verify_leaves(&storage.medium).map_err(|error| request.explain(error))?;
         }
-        let mut ready = || state.clear_clean_mark(&storage.medium);
+        let mut ready = || {
+            if !visible {
+                state.sync_scrubbed(&storage.medium)?;
+            }
+            state.clear_clean_mark(&storage.medium)
+        };
         let threads = request.builder.threads;
         let from_index = loaded.is_some();
         let rebuilt = match loaded {
