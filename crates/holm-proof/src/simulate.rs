@@ -69,6 +69,6 @@ mod turns;
 mod world;
 
 pub use counts::Counts;
-pub use plan::{Crash, End, FaultAt, Plan, Profile, What, When};
+pub use plan::{Crash, Design, End, FaultAt, Plan, Profile, What, When};
 pub use run::{Outcome, run};
 pub use shrink::shrink;

@@ -17,7 +17,7 @@ fn main() -> std::process::ExitCode {
 #[cfg(shuttle)]
 mod simulate {
     use clap::Parser;
-    use holm_proof::simulate::{Counts, Outcome, Plan, Profile, run, shrink};
+    use holm_proof::simulate::{Counts, Design, Outcome, Plan, Profile, run, shrink};
     use std::process::ExitCode;
     use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
     use std::sync::{Mutex, PoisonError};
@@ -41,6 +41,9 @@ mod simulate {
         /// What the seeds draw: calm, crashes, faults, all.
         #[arg(long, default_value = "all")]
         profile: Profile,
+        /// The design of the leaves.
+        #[arg(long, default_value = "buffered")]
+        design: Design,
         /// The number of threads, each with seeds of its own.
         #[arg(long, default_value_t = 2)]
         threads: u64,
@@ -50,6 +53,12 @@ mod simulate {
         /// Prints failures without making their plans smaller.
         #[arg(long)]
         no_shrink: bool,
+    }
+
+    impl Settings {
+        fn plan(&self, seed: u64) -> Plan {
+            Plan { design: self.design, ..Plan::draw(seed, self.profile) }
+        }
     }
 
     pub fn main() -> ExitCode {
@@ -69,7 +78,8 @@ mod simulate {
 
     fn report(plan: &Plan, outcome: Outcome, shrinks: bool) {
         println!("FAILED {}", line(plan, &outcome));
-        println!("  again: cargo xtask simulate --seed {} --profile {}", plan.seed, plan.profile);
+        let Plan { seed, profile, design, .. } = plan;
+        println!("  again: cargo xtask simulate --seed {seed} --profile {profile} --design {design}");
         if shrinks {
             let (smallest, outcome) = shrink(plan, outcome);
             println!("  smallest: {}\n  {smallest:?}", line(&smallest, &outcome));
@@ -77,7 +87,7 @@ mod simulate {
     }
 
     fn one(seed: u64, settings: &Settings) -> ExitCode {
-        let plan = Plan::draw(seed, settings.profile);
+        let plan = settings.plan(seed);
         println!("{plan:?}");
         let [first, second] = [run(&plan), run(&plan)];
         println!("{} steps, trace {:016x}: {}", first.steps[0], first.trace, first.counts);
@@ -109,7 +119,7 @@ mod simulate {
                         if seed >= end {
                             break;
                         }
-                        let plan = Plan::draw(seed, settings.profile);
+                        let plan = settings.plan(seed);
                         let outcome = run(&plan);
                         steps.fetch_add(outcome.steps[0], SeqCst);
                         counts.lock().unwrap_or_else(PoisonError::into_inner).merge(&outcome.counts);

@@ -1,6 +1,6 @@
 //! Draws a plan from a seed: the distributions, and nothing else.
 
-use super::plan::{Crash, End, FaultAt, Plan, Profile, SMALL, What, When};
+use super::plan::{Crash, Design, End, FaultAt, Plan, Profile, SMALL, What, When};
 use crate::disk::Kind;
 use holm::Durability;
 use rand::{Rng, SeedableRng};
@@ -43,6 +43,7 @@ impl Plan {
         let mut plan = Plan {
             seed,
             profile,
+            design: Design("buffered"),
             workers: random.random_range(1..=3),
             registers: random.random_range(0..=3),
             solo: random.random_ratio(1, 2) || heavy,

@@ -122,6 +122,29 @@ pub struct FaultAt {
     pub what: What,
 }
 
+/// A design that ships with the store, by its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Design(pub &'static str);
+
+impl FromStr for Design {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let shipped = holm_tree::designs::CAPABILITIES.iter().map(|(name, _)| *name);
+        shipped
+            .clone()
+            .find(|name| *name == text)
+            .map(Design)
+            .ok_or_else(|| format!("a design `{text}`; one of {} was expected", shipped.collect::<Vec<_>>().join(", ")))
+    }
+}
+
+impl fmt::Display for Design {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
 /// What one run does.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
@@ -129,6 +152,8 @@ pub struct Plan {
     pub seed: u64,
     /// The profile that this was drawn from.
     pub profile: Profile,
+    /// The design of the leaves; draws choose the store's default.
+    pub design: Design,
     /// Threads over the lists, at most three.
     pub workers: u64,
     /// Threads over single keys that all share.

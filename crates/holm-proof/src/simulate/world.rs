@@ -23,6 +23,7 @@ pub(super) fn builder(plan: &Plan, stage: &Arc<Stage>, disk: &SimDisk) -> Builde
     let image = if plan.private { ImageMode::Private } else { ImageMode::Shared };
     let stage = stage.clone();
     Database::builder()
+        .design(plan.design.0)
         .durability(plan.durability)
         .image(image)
         .log_bytes(LOG_BYTES)
