@@ -13,9 +13,9 @@
 //! The *floors*: a reader of the state of an epoch `g` registers `g` while it lives. Space retired in `g` or later is
 //! not reused; a floor of the other kind retains the log from `g` on. Without a floor the check costs one relaxed load.
 //!
-//! The store registers no floor. A snapshot keeps single records, by the pre-images of leaves (`pre_images.rs` of
-//! `holm-tree`), because a floor would retain everything that is replaced while it is open. A feed reads an epoch
-//! within its grace period.
+//! The store registers no floor of records. A snapshot keeps single records, by the pre-images of leaves
+//! (`pre_images.rs` of `holm-tree`), because a floor would retain everything that is replaced while it is open. Where
+//! leaf blocks hold records, it retains the blocks that give way. A feed reads an epoch within its grace period.
 
 use crate::epoch::Epoch;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -31,6 +31,8 @@ pub const GRACE: Epoch = 2;
 pub enum FloorKind {
     /// Records and leaf blocks.
     Space,
+    /// Leaf blocks.
+    Blocks,
     /// Records of the epoch log. Only the checkpoint at close releases retained records, so writers wait once both
     /// segments are full: a reader of the log must drop its floor in time.
     Log,
@@ -39,9 +41,9 @@ pub enum FloorKind {
 /// The floors of a storage.
 pub struct Retention {
     /// The least floor of each kind; if there is none, a value greater than any epoch.
-    lowest: [AtomicU64; 2],
+    lowest: [AtomicU64; 3],
     /// The number of floors per epoch.
-    floors: Mutex<[BTreeMap<Epoch, usize>; 2]>,
+    floors: Mutex<[BTreeMap<Epoch, usize>; 3]>,
 }
 
 /// Retains space or log while it lives. Dropping it never waits.
@@ -53,7 +55,7 @@ pub struct Floor {
 
 impl Default for Retention {
     fn default() -> Self {
-        Retention { lowest: [AtomicU64::new(Epoch::MAX), AtomicU64::new(Epoch::MAX)], floors: Mutex::default() }
+        Retention { lowest: [(); 3].map(|()| AtomicU64::new(Epoch::MAX)), floors: Mutex::default() }
     }
 }
 
@@ -64,6 +66,12 @@ impl Retention {
         // Relaxed: a floor is registered in an epoch `g <= retired`, and this operation's label is greater than `g`.
         // The end of `g` waited for the operation that registered the floor, and this one began after that.
         retired + GRACE <= label && retired < self.lowest[FloorKind::Space as usize].load(Ordering::Relaxed)
+    }
+
+    /// The same of a leaf block.
+    #[inline]
+    pub fn may_reuse_block(&self, retired: Epoch, label: Epoch) -> bool {
+        self.may_reuse(retired, label) && retired < self.lowest[FloorKind::Blocks as usize].load(Ordering::Relaxed)
     }
 
     /// Whether what was stored and superseded within epoch `epoch` may be reused at once. No crash restores it, but a
@@ -78,8 +86,9 @@ impl Retention {
         until < self.lowest[FloorKind::Log as usize].load(Ordering::Acquire)
     }
 
-    /// Retains the state of `epoch` and everything later. The caller has pinned `epoch` or holds the clock in it: an
-    /// operation that begins two epochs later then sees the floor.
+    /// Retains the state of `epoch` and everything later. The caller has pinned `epoch` or holds the clock in it, or
+    /// tells writers of the floor's owner only after this: an operation that begins two epochs later, or knows the
+    /// owner, then sees the floor.
     pub fn retain(self: &Arc<Self>, kind: FloorKind, epoch: Epoch) -> Floor {
         let mut floors = self.lock();
         *floors[kind as usize].entry(epoch).or_default() += 1;
@@ -93,13 +102,13 @@ impl Retention {
     }
 
     /// Called under the lock, so the last store covers every registration.
-    fn publish(&self, kind: FloorKind, floors: &[BTreeMap<Epoch, usize>; 2]) {
+    fn publish(&self, kind: FloorKind, floors: &[BTreeMap<Epoch, usize>; 3]) {
         let lowest = floors[kind as usize].keys().next().copied().unwrap_or(Epoch::MAX);
         // Release: the reads of a floor's owner come before any reuse that the end of the floor allows.
         self.lowest[kind as usize].store(lowest, Ordering::Release);
     }
 
-    fn lock(&self) -> MutexGuard<'_, [BTreeMap<Epoch, usize>; 2]> {
+    fn lock(&self) -> MutexGuard<'_, [BTreeMap<Epoch, usize>; 3]> {
         self.floors.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -2,7 +2,7 @@
 //! start with these.
 
 use crate::inner::Sorted;
-use crate::leaf::buffered::{Buffered, Fingerprints, Triple};
+use crate::leaf::buffered::{Buffered, Clustered, Fingerprints, Triple};
 
 /// Makes a list of designs: their types, their properties by name, and a macro of the given name that iterates over
 /// them. A list may start with the designs of another one.
@@ -70,4 +70,6 @@ designs! { $ for_each_shipped_design:
     buffered: leaf Buffered<1, (Triple, Fingerprints)>, parent Sorted<8>, upper Sorted<8>;
     /// BD+Tree's leaf, which may have one overflow block before it is split: it joins the papers' leaf designs.
     holm: leaf Buffered<2, (Triple, Fingerprints)>, parent Sorted<8>, upper Sorted<8>;
+    /// BD+Tree's leaf in a page of 4 KiB that has the records of its pairs, for data larger than memory.
+    clustered: leaf Buffered<1, Clustered>, parent Sorted<8>, upper Sorted<8>;
 }

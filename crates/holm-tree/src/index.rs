@@ -12,6 +12,7 @@ use crate::keys::Keys;
 use crate::latch::{Latch, Version};
 use crate::leaf::{Capabilities, Pairs, RecoveryPoint};
 use crate::pre_images::Released;
+use crate::put_record::PutRecord;
 use crate::remove_range::RangeRemoval;
 use crate::sharded_counter::ShardedCounter;
 use crate::superseded::Superseded;
@@ -289,6 +290,21 @@ pub trait Index<K: Keys>: Send + Sync {
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> Result<Option<Superseded>>;
+    /// Returns the words of the longest record that [`Index::put_record`] takes; zero where records lie in the record
+    /// area alone.
+    fn longest_record(&self) -> usize;
+    /// Writes a record into the block of the leaf that has its key, and puts it, if there is room. The record is not
+    /// longer than [`Index::longest_record`].
+    ///
+    /// # Errors
+    /// As for [`Index::put`].
+    fn put_record(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        record: &[u64],
+    ) -> Result<PutRecord>;
     /// Puts many payloads, one after the other; their cache misses overlap. Each is as a put alone, under the guard's
     /// label at that time.
     ///

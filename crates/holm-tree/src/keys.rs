@@ -121,9 +121,21 @@ pub trait Keys: Send + Sync + 'static {
         let _ = (slot, skip, fingerprint);
         true
     }
-    /// Returns the offset and the length in words of a payload's record.
+    /// Returns the offset in the record area and the length in words of a payload's record, if it lies there.
     fn extent(payload: u64) -> Option<(u64, u32)> {
         let _ = payload;
+        None
+    }
+    /// Returns where a payload's record lies: its location in the image, and its length in words. `None` if payloads
+    /// lead to no records.
+    fn location(payload: u64) -> Option<(u64, u32)> {
+        let _ = payload;
+        None
+    }
+    /// Returns the payload of a record in a leaf block: its offset in the leaf area, and its length in words. `None` if
+    /// payloads lead to no records.
+    fn payload_in_leaf(offset: u64, words: u32) -> Option<u64> {
+        let _ = (offset, words);
         None
     }
 }

@@ -127,6 +127,23 @@ pub trait Leaf: Persistent + Sized {
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full>;
 
+    /// The words of the longest record that the leaf's own block takes: see [`Leaf::lay`]. Zero where it has no room for
+    /// records.
+    const LONGEST_RECORD: usize = 0;
+
+    /// Writes a record into the block of this leaf, whose number is `own`, where no state of this epoch and of the two
+    /// before it leads. Returns its payload, for an insert under the same latch; `None` if there is no room. A crash
+    /// before that insert leaves nothing to clean up.
+    fn lay<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        record: &[u64],
+    ) -> Option<u64> {
+        let _ = (own, context, record);
+        None
+    }
+
     /// Returns whether the leaf must make room before even a present key can be removed. A design in which a removal
     /// takes a slot (one that appends) must implement this. With the default `false`, the removal in a full leaf would
     /// write past its end.

@@ -78,7 +78,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     #[cold]
     #[inline(never)]
     fn is_retained(&self, guard: &Guard<'_>, leaf: u32, payload: u64) -> bool {
-        let bytes = K::extent(payload).map_or(0, |(_, words)| u64::from(words) * 8);
+        let bytes = K::location(payload).map_or(0, |(_, words)| u64::from(words) * 8);
         self.pre_images.retain(leaf, GivenWay { payload, bytes, epoch: guard.epoch() })
     }
 }

@@ -24,6 +24,7 @@ use crate::leaf::{
 use crate::pairs::Pairs;
 use crate::postponed::Postponed;
 use crate::pre_images::{PreImages, Released};
+use crate::put_record::PutRecord;
 use crate::rebuild::Request;
 use crate::remove_range::RangeRemoval;
 use crate::slab::Slab;
@@ -38,7 +39,7 @@ use holm_search::Search;
 use std::sync::{Arc, OnceLock};
 
 /// A leaf that is full after this many splits is damaged; the bound keeps the writer from spinning for ever.
-const MOST_SPLITS: usize = 64;
+pub(crate) const MOST_SPLITS: usize = 64;
 
 /// The trees of one design over one medium.
 pub struct TreeSet<M: Medium, D: Design, K: Keys> {
@@ -72,7 +73,7 @@ pub struct LatchedLeaf<'a, D: Design> {
     pub(crate) held: LatchGuard<'a>,
 }
 
-fn stays_full<L>() -> MediumError {
+pub(crate) fn stays_full<L>() -> MediumError {
     damaged::<L>(BlockByte::first_of(0), "a leaf", "full however often it is split", "room after a split")
 }
 
@@ -199,7 +200,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Latches the search key's leaf for an operation whose label is then valid: its linearization point.
     #[inline]
-    fn take(&self, root: &TreeRoot, guard: &mut Guard<'_>, search_key: K::SearchKey<'_>) -> Result<LatchedLeaf<'_, D>> {
+    pub(crate) fn take(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+    ) -> Result<LatchedLeaf<'_, D>> {
         match self.try_take(root, search_key) {
             Some(latched) if guard.valid() => Ok(latched),
             missed => self.take_again(root, guard, search_key, missed),
@@ -438,6 +444,20 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
             Ok(old) => Ok(old),
             Err(Full) => self.put_with_room(root, guard, search_key, payload),
         }
+    }
+
+    fn longest_record(&self) -> usize {
+        D::Leaf::LONGEST_RECORD
+    }
+
+    fn put_record(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        record: &[u64],
+    ) -> Result<PutRecord> {
+        self.put_in_leaf(root, guard, search_key, record)
     }
 
     fn remove(

@@ -1,5 +1,6 @@
 //! Times a database that is larger than memory: `beyond_memory fill PATH RECORDS`, perhaps `beyond_memory order PATH`,
-//! then `beyond_memory run PATH RECORDS SECONDS WORKLOADS` in a control group with little memory.
+//! then `beyond_memory run PATH RECORDS SECONDS WORKLOADS` in a control group with little memory. The design of the
+//! leaves comes from the environment's `HOLM_DESIGN`, `buffered` if that is not set.
 //!
 //! Records have keys of 23 bytes, which arrive in no order, and values of 100. Workloads are `get`, `get_many`, `scan`,
 //! `put` and `put_many`, separated by commas: at random, 32 keys at a time, 50 records from a random key on. `run`
@@ -84,7 +85,8 @@ fn measure(space: &Keyspace, workload: &str, numbers: &mut Numbers, time: Durati
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize| arguments[at].parse::<f64>().expect("a number");
-    let db = Database::open(&arguments[1])?;
+    let design = std::env::var("HOLM_DESIGN").unwrap_or_else(|_| "buffered".into());
+    let db = Database::builder().design(&design).open(&arguments[1])?;
     let space = db.keyspace("default")?;
     match arguments[0].as_str() {
         "fill" => drop(space.insert_many((0..number(2) as u64).map(|number| (key(number), VALUE)))?),

@@ -3,7 +3,7 @@
 use crate::engine::{Engine, ReadOnlyEngine, View};
 use crate::error::Result;
 use crate::expiry::ValueFormat;
-use crate::record::{self, NoRecord};
+use crate::record::{self, NoRecord, Place};
 use crate::recovery::{LogTail, RecoveredFrom};
 use holm_medium::Image;
 
@@ -68,7 +68,7 @@ fn has_deadline(format: ValueFormat, image: &Image, payload: u64) -> std::result
     match format {
         ValueFormat::Plain => Ok(()),
         ValueFormat::Expiring => record::deadline(image, payload).map(drop).map_err(|NoRecord| {
-            format!("record at {:#x}: its value has no room for a deadline", record::extent(payload).0)
+            format!("record at {:#x}: its value has no room for a deadline", Place::of(payload).offset)
         }),
     }
 }
@@ -84,9 +84,10 @@ fn check_trees(View { store, catalog, .. }: View<'_>, report: &mut Report) {
         let name = if tree.name.is_empty() { "(catalog)" } else { &tree.name };
         let mut faults: Vec<_> = audit.faults.iter().map(|fault| format!("keyspace {name:?}: {fault}")).collect();
         for payload in audit.payloads {
-            let (offset, words) = record::extent(payload);
-            report.record_bytes += u64::from(words) * 8;
-            extents.push((offset, u64::from(words) * 8));
+            let place = Place::of(payload);
+            // What lies in a leaf block is counted with the leaves.
+            report.record_bytes += record::extent(payload).map_or(0, |_| place.bytes());
+            extents.push((place.location(), place.bytes()));
             faults.extend(verify_record(tree.format, image, payload).err());
         }
         report.faults.extend(faults);

@@ -199,7 +199,7 @@ impl Compact {
         watch: &mut W,
     ) -> Result<ControlFlow<()>> {
         self.each_leaf(begun, watch, |compact, tree, low, _| {
-            let behind = |slot: &&Slot| record::extent(slot.payload).0 >= limit;
+            let behind = |slot: &&Slot| record::extent(slot.payload).is_some_and(|(offset, _)| offset >= limit);
             let (_, keys) = compact.copy_keys(tree, low, |slots| slots.iter().filter(behind).copied().collect())?;
             let next = compact.cursor.edge.take();
             keys.iter().try_for_each(|key| compact.move_record(tree, key, &mut To::Below(limit)))?;
@@ -270,7 +270,7 @@ impl Compact {
         let (store, key) = (&self.engine.store, SearchKey::new(key));
         for _ in 0..MOST_ATTEMPTS {
             let lookup = store.index.get(&tree.root, key);
-            let moves = |payload: &u64| to.moves(record::extent(*payload).0);
+            let moves = |payload: &u64| record::extent(*payload).is_some_and(|(offset, _)| to.moves(offset));
             let Some(payload) = lookup.payload.filter(moves) else { return Ok(()) };
             let copy = || {
                 self.words.clear();

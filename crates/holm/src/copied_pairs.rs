@@ -7,7 +7,7 @@ use crate::expiry::{DEADLINE_BYTES, Deadline, Millis, ReadView};
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::leaf_source::LeafSource;
-use crate::record;
+use crate::record::{self, Place};
 use crate::slice::Slice;
 use holm_tree::{Keys, LeafCursor, Slot};
 use std::ops::Range;
@@ -223,7 +223,7 @@ fn ahead_of<'a>(
 /// Selects slots from the near bound on, and counts the words of their records. Selects at least one, however large its
 /// record.
 fn part_of(slots: &[Slot], within: Range<usize>, bounds: ScanBounds<'_>) -> (Range<usize>, usize) {
-    let words_of = |at: usize| record::extent(slots[at].payload).1 as usize;
+    let words_of = |at: usize| Place::of(slots[at].payload).words as usize;
     let (mut total, mut count) = (0, 0);
     while count < within.len().min(bounds.most) && (count == 0 || total < COPY_WORDS) {
         total += words_of(match bounds.direction {

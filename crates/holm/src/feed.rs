@@ -6,6 +6,7 @@
 //! (`difference`). It goes to the queue of each feed (`queue`), and no reader of a feed holds that thread up.
 
 mod changes;
+mod copies;
 mod difference;
 mod key_table;
 mod names;
@@ -131,7 +132,7 @@ impl Database {
     ///
     /// # Errors
     /// - [`Unsupported`](Error::Unsupported): the design's leaves do not say what an epoch has changed. The designs
-    ///   `buffered` and `holm` do.
+    ///   all that ship do.
     /// - [`Poisoned`](Error::Poisoned): the database was closed, or has failed; [`NoSpace`](Error::NoSpace).
     ///
     /// ```

@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::expiry::ReadView;
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
-use crate::record::{self, Copied, NoRecord};
+use crate::record::{Copied, NoRecord};
 use crate::store::{Store, WritableStore};
 use holm_medium::sync::Instant;
 use holm_medium::sync::atomic::{AtomicBool, Ordering};
 use holm_medium::sync::{Mutex, MutexGuard};
-use holm_medium::{Epoch, Image};
+use holm_medium::{Epoch, Floor, FloorKind, Image, MediumError};
 use holm_tree::{LeafCursor, LookupAt, Released, SeekTarget, TreeRoot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -53,14 +53,23 @@ struct Generation {
     begun: Instant,
     /// Set before anything that it needs is freed.
     ended: AtomicBool,
+    /// Retains the blocks whose records it may read, if blocks hold records.
+    blocks: Mutex<Option<Floor>>,
 }
 
 impl WritableStore {
-    fn add_generation(&self, (number, epoch): (u64, Epoch)) -> Arc<Generation> {
-        let generation = Generation { number, epoch, begun: Instant::now(), ended: AtomicBool::new(false) };
+    /// Begins a generation with one of the index's functions.
+    fn add_generation(&self, begin: impl FnOnce() -> Result<(u64, Epoch), MediumError>) -> Result<Arc<Generation>> {
+        // Before the index tells writers of the generation: the first of them may give a block up.
+        let retention = self.storage.space().retention();
+        let blocks =
+            (self.index.longest_record() > 0).then(|| retention.retain(FloorKind::Blocks, self.clock().active()));
+        let (number, epoch) = begin()?;
+        let ended = AtomicBool::new(false);
+        let generation = Generation { number, epoch, begun: Instant::now(), ended, blocks: Mutex::new(blocks) };
         let generation = Arc::new(generation);
         self.generations.lock().insert(number, generation.clone());
-        generation
+        Ok(generation)
     }
 
     /// Ends a generation, and frees what no other one needs.
@@ -70,9 +79,9 @@ impl WritableStore {
         }
         generation.ended.store(true, Ordering::SeqCst);
         for Released { payload, epoch } in self.index.close_snapshot(generation.number) {
-            let (offset, words) = record::extent(payload);
-            self.storage.space().retire_record(epoch, offset, words);
+            self.retire(epoch, payload);
         }
+        generation.blocks.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Ends the oldest generations while all of them together keep more than the limit.
@@ -120,7 +129,7 @@ impl OpenGeneration {
     /// # Errors
     /// `Poisoned`, also after a close.
     pub(crate) fn begin(engine: &Arc<Engine>) -> Result<Self> {
-        let generation = engine.store.add_generation(engine.store.index.begin_snapshot()?);
+        let generation = engine.store.add_generation(|| engine.store.index.begin_snapshot())?;
         Ok(OpenGeneration { engine: engine.clone(), generation })
     }
 
@@ -129,7 +138,7 @@ impl OpenGeneration {
     /// # Errors
     /// As [`OpenGeneration::begin`], and those of the epoch's end.
     pub(crate) fn begin_between_epochs(engine: &Arc<Engine>) -> Result<Self> {
-        let generation = engine.store.add_generation(engine.store.index.begin_snapshot_between_epochs()?);
+        let generation = engine.store.add_generation(|| engine.store.index.begin_snapshot_between_epochs())?;
         Ok(OpenGeneration { engine: engine.clone(), generation })
     }
 

@@ -4,8 +4,10 @@ use crate::error::Result;
 use crate::expiry::Deadline;
 use crate::keys::SearchKey;
 use crate::keyspace::{Keyspace, limit};
+use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
-use crate::record_buffer::write_record;
+use crate::record_buffer::{with_buffer, write_record};
+use crate::store::WritableStore;
 
 /// Pairs of one operation, which keeps its epoch from ending.
 const GROUP: usize = 64;
@@ -76,6 +78,10 @@ impl Keyspace {
         let (store, tree) = (self.store(), self.tree());
         let mut operation = Operation::begin_with_bytes(store, bytes)?;
         tree.check_not_dropped()?;
+        if store.index.longest_record() > 0 {
+            insert_each(store, tree, operation, &pairs[..sound])?;
+            return pairs.get(sound).map_or(Ok(()), |(key, value)| limit(key, value));
+        }
         let mut search_keys = [SearchKey::new(&[]); GROUP];
         let mut payloads = [0; GROUP];
         let (mut written, mut refused) = (0, Ok(()));
@@ -94,4 +100,23 @@ impl Keyspace {
         refused?;
         pairs.get(sound).map_or(Ok(()), |(key, value)| limit(key, value))
     }
+}
+
+/// Inserts pairs one by one, each into its leaf's own block if that has room. Where reads wait for the disk, the leaves
+/// are looked up together before.
+fn insert_each(
+    store: &WritableStore,
+    tree: &KeyspaceTree,
+    mut operation: Operation<'_>,
+    pairs: &[(&[u8], &[u8])],
+) -> Result<()> {
+    if store.storage.image().paging().waits() {
+        let search_keys: Vec<_> = pairs.iter().map(|(key, _)| SearchKey::new(key)).collect();
+        store.index.get_many(&tree.root, &search_keys, &mut Vec::new());
+    }
+    let inserted = pairs.iter().try_for_each(|(key, value)| {
+        with_buffer(|buffer| operation.insert(tree, key, tree.format.stored(value, Deadline::NEVER), buffer))
+    });
+    operation.pause();
+    inserted
 }

@@ -2,8 +2,8 @@
 
 use crate::catalog::CATALOG;
 use crate::direction::Direction;
-use crate::record::{self, Header};
-use holm_medium::{Area, Image, Word, atomics};
+use crate::record::{self, Header, Place};
+use holm_medium::{Image, Word, atomics};
 use holm_search::{Search, prefetch_lines};
 use holm_tree::head::{head_of, masked};
 use holm_tree::inner::NodePrefix;
@@ -87,7 +87,7 @@ impl Records {
 impl Records {
     /// Returns whether a slot's record is what was written, as far as is known without reading a large value.
     fn vouches(&self, slot: Slot, skip: usize) -> bool {
-        let is_small = record::extent(slot.payload).1 <= SMALL_WORDS;
+        let is_small = Place::of(slot.payload).words <= SMALL_WORDS;
         self.heads(slot, skip) && (!is_small || record::verify(&self.image, slot.payload).is_ok())
     }
 
@@ -122,16 +122,18 @@ impl Records {
     pub(crate) fn announce_records(&self, slots: &[Slot]) {
         let mut run = 0..0;
         for slot in slots {
-            let (offset, words) = record::extent(slot.payload);
-            let end = offset + MOST_ANNOUNCED.min(u64::from(words) * 8);
-            if run.start <= offset && offset <= run.end + NEAR && end - run.start <= MOST_ANNOUNCED {
+            // The areas are far from each other, so a run lies in one.
+            let place = Place::of(slot.payload);
+            let start = place.location();
+            let end = start + MOST_ANNOUNCED.min(place.bytes());
+            if run.start <= start && start <= run.end + NEAR && end - run.start <= MOST_ANNOUNCED {
                 run.end = end.max(run.end);
             } else {
-                self.image.announce(Area::Records.at(run.start), run.end - run.start);
-                run = offset..end;
+                self.image.announce(run.start, run.end - run.start);
+                run = start..end;
             }
         }
-        self.image.announce(Area::Records.at(run.start), run.end - run.start);
+        self.image.announce(run.start, run.end - run.start);
     }
 
     /// Returns the positions of a cursor's pairs at or above `low` and below `high`; `None` means no high bound. The
@@ -217,8 +219,8 @@ impl Keys for Records {
         Some(masked(head, left))
     }
     fn announce(&self, payload: u64) {
-        let (offset, words) = record::extent(payload);
-        self.image.announce(Area::Records.at(offset), MOST_ANNOUNCED.min(u64::from(words) * 8));
+        let place = Place::of(payload);
+        self.image.announce(place.location(), MOST_ANNOUNCED.min(place.bytes()));
     }
     #[inline]
     fn prefetch(&self, payload: u64) {
@@ -294,7 +296,14 @@ impl Keys for Records {
         self.heads(slot, skip) && self.key(slot).is_some_and(known)
     }
     fn extent(payload: u64) -> Option<(u64, u32)> {
-        Some(record::extent(payload))
+        record::extent(payload)
+    }
+    fn location(payload: u64) -> Option<(u64, u32)> {
+        let place = Place::of(payload);
+        Some((place.location(), place.words))
+    }
+    fn payload_in_leaf(offset: u64, words: u32) -> Option<u64> {
+        Some(record::payload_in_leaf(offset, words))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::record;
-use crate::record_buffer::write_record;
+use crate::record_buffer::with_buffer;
 use crate::slice::Slice;
 use crate::store::WritableStore;
 use crate::{MAX_KEY, MAX_VALUE};
@@ -117,8 +117,8 @@ impl Keyspace {
         limit(key, value)?;
         let mut operation = Operation::begin_to_write(&self.store, key, value)?;
         self.tree.check_not_dropped()?;
-        let payload = write_record(&operation, key, self.tree.format.stored(value, deadline))?;
-        operation.put(&self.tree, key, payload)?;
+        let value = self.tree.format.stored(value, deadline);
+        with_buffer(|buffer| operation.insert(&self.tree, key, value, buffer))?;
         operation.finish()
     }
 

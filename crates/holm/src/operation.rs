@@ -13,7 +13,7 @@ use crate::store::WritableStore;
 use holm_medium::{Epoch, Guard, Hold, MediumError, Persistence, RecordRun};
 use holm_tree::leaf::KeyRange;
 use holm_tree::{
-    CommitObserver, CommitRequest, Committed, Conditional, LeafVersion, ManyPuts, RangeRemoval, Reuse, Seen,
+    CommitObserver, CommitRequest, Committed, Conditional, LeafVersion, ManyPuts, PutRecord, RangeRemoval, Reuse, Seen,
     Superseded, TreeRoot, TreeWrite,
 };
 
@@ -67,9 +67,16 @@ impl<'a> Operation<'a, Hold<'a>> {
 }
 
 impl WritableStore {
+    /// Frees the space of a payload's record from an epoch on. That of a record in a leaf block belongs to the block.
+    pub(crate) fn retire(&self, epoch: Epoch, payload: u64) {
+        if let Some((offset, words)) = record::extent(payload) {
+            self.storage.space().retire_record(epoch, offset, words);
+        }
+    }
+
     /// Frees the record of a payload that has given way in an epoch.
     fn free_superseded(&self, epoch: Epoch, old: Superseded) {
-        let (offset, words) = record::extent(old.payload);
+        let Some((offset, words)) = record::extent(old.payload) else { return };
         match old.reuse {
             Reuse::AtOnce => self.storage.space().retire_young_record(epoch, offset, words),
             Reuse::AfterGrace => self.storage.space().retire_record(epoch, offset, words),
@@ -146,8 +153,9 @@ impl<H> Operation<'_, H> {
 
     /// Frees a record that no leaf has ever led to.
     pub(crate) fn free_record(&self, payload: u64) {
-        let (offset, words) = record::extent(payload);
-        self.store.storage.space().free_record(offset, words);
+        if let Some((offset, words)) = record::extent(payload) {
+            self.store.storage.space().free_record(offset, words);
+        }
     }
 
     fn free_old(&self, old: Superseded) {
@@ -160,6 +168,46 @@ impl<H> Operation<'_, H> {
         let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(())
+    }
+
+    /// Writes a record and puts it under its key, in its leaf's own block if that has room, and retires the record that
+    /// it replaces.
+    #[inline]
+    pub(crate) fn insert(
+        &mut self,
+        tree: &KeyspaceTree,
+        key: &[u8],
+        value: StoredValue<'_>,
+        buffer: &mut Vec<u64>,
+    ) -> Result<()> {
+        if self.store.index.longest_record() > 0 && self.insert_in_leaf(tree, key, value, buffer)? {
+            return Ok(());
+        }
+        let payload = self.write_record(key, value, buffer)?;
+        self.put(tree, key, payload)
+    }
+
+    /// Returns whether the leaf had room.
+    fn insert_in_leaf(
+        &mut self,
+        tree: &KeyspaceTree,
+        key: &[u8],
+        value: StoredValue<'_>,
+        buffer: &mut Vec<u64>,
+    ) -> Result<bool> {
+        record::encode(key, value, buffer);
+        let index = &self.store.index;
+        if buffer.len() > index.longest_record() {
+            return Ok(false);
+        }
+        match index.put_record(&tree.root, &mut self.guard, SearchKey::new(key), buffer) {
+            Ok(PutRecord::Put(old)) => {
+                old.into_iter().for_each(|old| self.free_old(old));
+                Ok(true)
+            }
+            Ok(PutRecord::NoRoom) => Ok(false),
+            Err(error) => Err(tree.explain(error)),
+        }
     }
 
     /// Puts records under their keys, in order, and retires those that they replace. On an error, the puts before it
@@ -253,10 +301,8 @@ impl<H> Operation<'_, H> {
     /// Frees a tree with all its leaves and records.
     pub(crate) fn drop_tree(&mut self, root: &TreeRoot) -> Result<()> {
         let mut freed = Vec::new();
-        self.store.index.drop_tree(root, &mut self.guard, &mut |payload| freed.push(record::extent(payload)))?;
-        for (offset, words) in freed {
-            self.store.storage.space().retire_record(self.epoch(), offset, words);
-        }
+        self.store.index.drop_tree(root, &mut self.guard, &mut |payload| freed.push(payload))?;
+        freed.into_iter().for_each(|payload| self.store.retire(self.epoch(), payload));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::expiry::{Deadline, ReadView, ValueFormat};
 use crate::keys::SearchKey;
 use crate::keyspace_tree::KeyspaceTree;
-use crate::record::{self, Copied, NoRecord};
+use crate::record::{self, Copied, NoRecord, Place};
 use crate::slice::Slice;
 use crate::store::Store;
 use holm_medium::{Epoch, Image, Persistence};
@@ -213,9 +213,10 @@ impl Store {
     /// An unchanged leaf leads to something that is not a record. This is damage, not a race.
     #[cold]
     pub(crate) fn no_record(&self, payload: u64) -> Error {
-        let (offset, words) = record::extent(payload);
+        let place = Place::of(payload);
+        let (offset, words) = (place.offset, place.words);
         Error::Corrupt {
-            path: self.path.join("records"),
+            path: self.path.join(place.file()),
             offset,
             what: "a record",
             found: "lengths that do not fit".into(),

@@ -8,8 +8,8 @@
 //!
 //! In a keyspace with expiry, the value's first eight bytes are its deadline: see [`crate::expiry`].
 //!
-//! A payload states where a record lies and how long it is, in one word: 40 bits of offset (in words) and 24 bits of
-//! length. So a reader knows which lines to fetch and how much buffer to reserve before the record's cache miss. A
+//! A payload states where a record lies and how long it is, in one word: 39 bits of offset (in words), one bit for the
+//! area, and 24 bits of length. So a reader knows which lines to fetch and how much buffer to reserve before the record's cache miss. A
 //! length that had to come out of that miss would stop consecutive gets from overlapping.
 
 use crate::expiry::{DEADLINE_BYTES, Deadline, ReadView, StoredValue};
@@ -19,10 +19,14 @@ use holm_medium::{Area, Image, Word};
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-const OFFSET_BITS: u32 = 40;
+/// The bits of a payload that say where the record lies.
+const PLACE_BITS: u32 = 40;
 
-/// The bits of a payload above the offset.
-pub(crate) const LENGTH_BITS: u32 = u64::BITS - OFFSET_BITS;
+/// This bit of the place means that the record lies in a leaf block, and not in the record area.
+const IN_LEAF: u64 = 1 << (PLACE_BITS - 1);
+
+/// The bits of a payload above the place.
+pub(crate) const LENGTH_BITS: u32 = u64::BITS - PLACE_BITS;
 
 /// This bit of the length field means that the length counts pages of 512 words.
 const LONG: u64 = 1 << 23;
@@ -100,29 +104,72 @@ fn padded(words: u64) -> u64 {
     if words < LONG { words } else { words.next_multiple_of(PAGE_WORDS) }
 }
 
-/// Returns the payload of a record.
+/// Returns the payload of a record at an offset in the record area, in bytes.
 pub(crate) fn payload(offset: u64, words: usize) -> u64 {
     let words = words as u64;
     let len = if words < LONG { words } else { LONG | (words / PAGE_WORDS) };
-    (offset / 8) | (len << OFFSET_BITS)
+    (offset / 8) | (len << PLACE_BITS)
 }
 
-/// Returns the offset in the record area (bytes) and the length (words) of a payload's record.
+/// Returns the payload of a record in a leaf block, at an offset in the leaf area.
+pub(crate) fn payload_in_leaf(offset: u64, words: u32) -> u64 {
+    payload(offset, words as usize) | IN_LEAF
+}
+
+/// Where a record lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub(crate) area: Area,
+    /// In bytes.
+    pub(crate) offset: u64,
+    pub(crate) words: u32,
+}
+
+impl Place {
+    /// Returns the place to which a payload leads.
+    #[inline]
+    pub(crate) fn of(payload: u64) -> Self {
+        let len = payload >> PLACE_BITS;
+        let words = if len & LONG == 0 { len } else { (len & !LONG) * PAGE_WORDS };
+        let area = if payload & IN_LEAF == 0 { Area::Records } else { Area::Leaves };
+        Place { area, offset: (payload & (IN_LEAF - 1)) * 8, words: words as u32 }
+    }
+
+    /// Returns the location of its first word.
+    #[inline]
+    pub(crate) fn location(self) -> u64 {
+        self.area.at(self.offset)
+    }
+
+    pub(crate) fn bytes(self) -> u64 {
+        u64::from(self.words) * 8
+    }
+
+    /// Returns the name of the file that has it.
+    pub(crate) fn file(self) -> &'static str {
+        match self.area {
+            Area::Leaves => "leaves",
+            Area::Records => "records",
+        }
+    }
+}
+
+/// Returns the offset in the record area (bytes) and the length (words) of a payload's record; `None` if a leaf block
+/// has it, whose space it shares.
 #[inline]
-pub(crate) fn extent(payload: u64) -> (u64, u32) {
-    let len = payload >> OFFSET_BITS;
-    let words = if len & LONG == 0 { len } else { (len & !LONG) * PAGE_WORDS };
-    ((payload & ((1 << OFFSET_BITS) - 1)) * 8, words as u32)
+pub(crate) fn extent(payload: u64) -> Option<(u64, u32)> {
+    let place = Place::of(payload);
+    (place.area == Area::Records).then_some((place.offset, place.words))
 }
 
 /// Returns the words of a payload's record; `None` if it leads outside the area.
 #[inline]
 pub(crate) fn words(image: &Image, payload: u64) -> Option<&[Word]> {
-    let (offset, words) = extent(payload);
-    if words == 0 {
+    let place = Place::of(payload);
+    if place.words == 0 {
         return None;
     }
-    image.words(Area::Records.at(offset), words as usize)
+    image.words(place.location(), place.words as usize)
 }
 
 /// A payload leads to no record: damage, or a race that validation detects.
@@ -258,9 +305,12 @@ const FEW_WORDS: usize = 64;
 
 /// Verifies a record against its checksum; the error describes the fault.
 pub(crate) fn verify(image: &Image, payload: u64) -> Result<(), String> {
-    let (offset, len) = extent(payload);
+    let Place { offset, words: len, .. } = Place::of(payload);
     let Some(words) = words(image, payload) else {
-        return Err(format!("record at {offset:#x} of {len} words lies outside the record area"));
+        return Err(format!(
+            "record at {offset:#x} of {len} words lies outside the {} file",
+            Place::of(payload).file()
+        ));
     };
     let Some(header) = Header::read(words) else {
         return Err(format!("record at {offset:#x}: its lengths do not fit its {len} words"));
@@ -321,8 +371,11 @@ mod tests {
     fn payloads_carry_offset_and_length() {
         for words in [1, 2, 100, LONG - 1, LONG, LONG + 1, (MAX_VALUE as u64 + MAX_KEY as u64 + 8).div_ceil(8)] {
             let words = padded(words);
-            for offset in [8, 64, (1 << 43) - 8] {
-                assert_eq!(extent(payload(offset, words as usize)), (offset, words as u32));
+            for offset in [8, 64, (1 << 42) - 8] {
+                assert_eq!(extent(payload(offset, words as usize)), Some((offset, words as u32)));
+                let in_leaf = payload_in_leaf(offset, words as u32);
+                assert_eq!(Place::of(in_leaf), Place { area: Area::Leaves, offset, words: words as u32 });
+                assert_eq!(extent(in_leaf), None);
             }
         }
     }
@@ -334,7 +387,7 @@ mod tests {
             let header = Header { key: MAX_KEY, value, check: 0xabcd };
             assert_eq!(Header::unpack(header.pack()), header);
             let words = padded(words_of(MAX_KEY, value) as u64) as usize;
-            assert_eq!(extent(payload(64, words)), (64, words as u32));
+            assert_eq!(extent(payload(64, words)), Some((64, words as u32)));
             assert!(words * 8 >= EXTRA_BYTES + MAX_KEY + value);
         }
     }

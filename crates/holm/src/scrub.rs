@@ -11,8 +11,9 @@ use crate::error::{Error, Result};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::pace::pause_after;
 use crate::read_only::ReadOnlyDatabase;
-use crate::record;
+use crate::record::Place;
 use crate::stats;
+use holm_medium::Area;
 use holm_medium::sync::{Instant, sleep};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -235,8 +236,9 @@ impl Scrub {
                 damages.push(damage(fault.key, DamagedPlace::Leaf { number: fault.leaf }, fault.what));
             }
             for (payload, key) in &audit.pairs {
-                let (offset, words) = record::extent(*payload);
-                bytes += u64::from(words) * 8;
+                let Place { offset, words, area } = Place::of(*payload);
+                // A block counts as a whole.
+                bytes += if area == Area::Records { u64::from(words) * 8 } else { 0 };
                 if let Err(what) = verify_record(tree.format, store.storage.image(), *payload) {
                     damages.push(damage(key.clone(), DamagedPlace::Record { offset }, what));
                 }

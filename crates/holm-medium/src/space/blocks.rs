@@ -122,7 +122,7 @@ impl Blocks {
     /// Frees what was retired in an epoch that an operation with this label may reuse.
     fn reclaim_retired(&mut self, label: Epoch) {
         while let Some(&(epoch, block)) = self.retired.front()
-            && self.retention.may_reuse(epoch, label)
+            && self.retention.may_reuse_block(epoch, label)
         {
             self.retired.pop_front();
             self.lives.reclaimed(block, label, &self.retention);

@@ -178,7 +178,9 @@ fn a_checkpoint_that_found_no_space_refuses_nothing_once_there_is_some() {
 /// A dropped keyspace is gone at once. The next drop frees its records when the disk has room.
 #[test]
 fn what_a_dropped_keyspace_held_is_freed_once_there_is_room() {
-    for mode in Mode::over_designs(&[false, true].map(|private| Mode::new(private, Durability::OnSync))) {
+    let modes = Mode::over_designs(&[false, true].map(|private| Mode::new(private, Durability::OnSync)));
+    // The disk has room for small leaves.
+    for mode in modes.into_iter().filter(|mode| mode.block_bytes() <= 512) {
         let (disk, before) = roomy(mode);
         let session = open_and_fill(&disk, mode, before);
         let db = &session.db;

@@ -34,6 +34,17 @@ impl Mode {
         Mode { design: designs::DEFAULT, private, durability }
     }
 
+    /// Bytes of a leaf block.
+    pub(crate) fn block_bytes(self) -> usize {
+        let table = designs::table();
+        table.iter().find(|entry| entry.name == self.design).expect("a design of the tests").block_bytes as usize
+    }
+
+    /// The sizes of the areas: as many leaves of each design.
+    fn heap(self) -> [usize; 2] {
+        [HEAP[0] / 512 * self.block_bytes().max(512), HEAP[1]]
+    }
+
     /// The modes over every design that the tests have.
     pub(crate) fn over_designs(modes: &[Mode]) -> Vec<Mode> {
         let over = |design: &Tested| modes.iter().map(|mode| Mode { design: design.name, ..*mode }).collect::<Vec<_>>();
@@ -52,7 +63,7 @@ impl Mode {
     pub(crate) fn builder(self, disk: &SimDisk) -> Builder {
         let image = if self.private { ImageMode::Private } else { ImageMode::Shared };
         let builder = Database::builder().durability(self.durability).image(image).log_bytes(2 << 20);
-        builder.designs(designs::table).design(self.design).vfs(Arc::new(disk.clone()), HEAP)
+        builder.designs(designs::table).design(self.design).vfs(Arc::new(disk.clone()), self.heap())
     }
 
     pub(crate) fn open(self, disk: &SimDisk) -> Result<Database> {

@@ -174,14 +174,15 @@ fn notices_any_block(mode: Mode) {
     // In no log, and in the first of the leaves.
     (0..4).for_each(|key| session.step(put(key, 2)));
     let (history, killed) = (session.history(), disk.kill());
-    let changed = |at: &usize| old[*at..][..512] != new[*at..][..512];
-    let blocks: Vec<_> = (512..old.len()).step_by(512).filter(changed).collect();
+    let bytes = mode.block_bytes();
+    let changed = |at: &usize| old[*at..][..bytes] != new[*at..][..bytes];
+    let blocks: Vec<_> = (bytes.max(512)..old.len()).step_by(bytes).filter(changed).collect();
     assert!(blocks.len() > 6, "{blocks:?}");
     for at in blocks {
         let lost = killed.kill();
-        assert!(lost.overwrite(&file("leaves"), at, &old[at..][..512]));
-        let db = mode.open(&lost).unwrap_or_else(|error| panic!("block {}: {error}", at / 512));
-        assert!(matches!(db.recovery().source, RecoveredFrom::Log { .. }), "block {}: {:?}", at / 512, db.recovery());
+        assert!(lost.overwrite(&file("leaves"), at, &old[at..][..bytes]));
+        let db = mode.open(&lost).unwrap_or_else(|error| panic!("block {}: {error}", at / bytes));
+        assert!(matches!(db.recovery().source, RecoveredFrom::Log { .. }), "block {}: {:?}", at / bytes, db.recovery());
         history.expect(&contents(&db, "cut"), "cut");
     }
 }

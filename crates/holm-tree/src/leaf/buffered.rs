@@ -35,6 +35,7 @@ mod overflow_blocks;
 mod owner;
 pub mod recovery;
 pub mod replace;
+mod room;
 pub mod tagged;
 mod vacate;
 pub mod versions;
@@ -42,6 +43,7 @@ pub mod versions;
 pub use fingerprint_policy::{FingerprintPolicy, Fingerprints, Line, NoFingerprints};
 pub use order::{AsFound, Ascending, Order};
 pub use overflow_blocks::OverflowBlocks;
+pub use room::{Clustered, Room};
 pub use tagged::State;
 pub use versions::{Triple, Versions};
 
@@ -71,22 +73,26 @@ pub trait Form: Send + Sync + 'static {
     type FingerprintPolicy: FingerprintPolicy;
     /// The order of pairs in fresh blocks.
     type Order: Order;
+    /// The block's room for records.
+    type Room: Room;
 }
 
 impl<V: Versions, P: FingerprintPolicy> Form for (V, P) {
     type Versions = V;
     type FingerprintPolicy = P;
     type Order = Ascending;
+    type Room = ();
 }
 
 impl<V: Versions, P: FingerprintPolicy, O: Order> Form for (V, P, O) {
     type Versions = V;
     type FingerprintPolicy = P;
     type Order = O;
+    type Room = ();
 }
 
 persistent! {
-    /// 512 bytes: a metadata line and seven lines of pairs.
+    /// 512 bytes, a metadata line and seven lines of pairs; and room for records, if the form has any.
     #[repr(align(64))]
     pub struct Buffered<const BLOCKS: usize; F: Form> {
         /// Which slots were live at the end of which epoch.
@@ -97,10 +103,13 @@ persistent! {
         pub home: Word,
         /// The slots.
         pub pairs: [Pair; 28],
+        /// Records of the leaf's own pairs: see `room`.
+        pub room: F::Room,
     }
 }
 
 const _: () = assert!(size_of::<Buffered<1, (Triple, Fingerprints)>>() == 512);
+const _: () = assert!(size_of::<Buffered<1, Clustered>>() == 4096);
 
 /// The volatile side of a leaf.
 pub type Volatile<const BLOCKS: usize, F> = OverflowBlocks<BLOCKS, <F as Form>::FingerprintPolicy>;
@@ -217,6 +226,7 @@ impl<const BLOCKS: usize, F: Form> Leaf for Buffered<BLOCKS, F> {
     type Durability = PerEpoch;
     type Overflow = SeveralBlocks;
     type Recovery = ByVersions;
+    const LONGEST_RECORD: usize = F::Room::LONGEST;
 
     #[inline]
     fn get<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
@@ -281,6 +291,15 @@ impl<const BLOCKS: usize, F: Form> Leaf for Buffered<BLOCKS, F> {
             self.vacate(write, &found);
         }
         Ok(Some(Replaced { payload: found.payload, same_epoch: false }))
+    }
+
+    fn lay<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        record: &[u64],
+    ) -> Option<u64> {
+        self.lay_record::<M, K>(own, context.handle, record)
     }
 
     fn remove<M: Medium, K: Keys>(
@@ -439,6 +458,11 @@ impl<const BLOCKS: usize, F: Form> WithOverflow for Buffered<BLOCKS, F> {
 impl<const BLOCKS: usize, F: Form> Prefetch for Buffered<BLOCKS, F> {
     #[inline]
     fn prefetch_block(&self) {
+        if F::Room::WORDS > 0 {
+            // The records are asked for one by one.
+            holm_search::prefetch(self);
+            return holm_search::prefetch_lines(&self.pairs);
+        }
         F::FingerprintPolicy::prefetch_block(self);
     }
 

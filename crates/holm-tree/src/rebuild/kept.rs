@@ -88,8 +88,8 @@ impl<'a, K: Keys> Kept<'a, K> {
             self.leaves.block_pairs(number, &mut now);
             found.extend(now.iter().filter(|slot| !before.contains(slot)).map(|slot| (number, *slot, skip)));
         }
-        let records = found.iter().filter_map(|(_, slot, _)| K::extent(slot.payload));
-        places.extend(records.map(|(offset, words)| (Area::Records.at(offset), u64::from(words) * 8)));
+        let records = found.iter().filter_map(|(_, slot, _)| K::location(slot.payload));
+        places.extend(records.map(|(location, words)| (location, u64::from(words) * 8)));
         self.leaves.write_again(&places)?;
         // Verify only after that: a page that was clean, and is read from the disk again, holds what is on the disk.
         let lost = found.iter().find(|(_, slot, skip)| !self.leaves.keys().is_whole(*slot, *skip));
@@ -116,8 +116,8 @@ impl<K: Keys> LogComparison<'_, K> {
             return Err(self.kept.lost_writes(heir));
         }
         let agrees = |slot: &Slot| {
-            let extent = K::extent(slot.payload);
-            extent.is_none_or(|(offset, words)| logged.agrees(leaves.image(), Area::Records.at(offset), words))
+            let record = K::location(slot.payload);
+            record.is_none_or(|(location, words)| logged.agrees(leaves.image(), location, words))
         };
         for slot in self.before.iter().filter(|slot| !agrees(slot)) {
             leaves.block_pairs(number, &mut self.now);

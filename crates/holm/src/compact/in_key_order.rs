@@ -8,7 +8,7 @@
 use super::{Compact, CompactReport, To};
 use crate::error::{Error, Result};
 use crate::keyspace_tree::KeyspaceTree;
-use crate::record;
+use crate::record::{self, Place};
 use holm_medium::sync::Instant;
 use holm_medium::{Epoch, GRACE, RecordRun};
 use holm_tree::Slot;
@@ -84,7 +84,7 @@ impl Compact {
 
     /// Adds the leaf at `low` to the window, unless its records lie together. Returns where the next leaf begins.
     fn plan_leaf(&mut self, tree: &Arc<KeyspaceTree>, low: &[u8], plan: &mut Plan) -> Result<Option<Vec<u8>>> {
-        let is_small = |slot: &&Slot| record::extent(slot.payload).1 < PAGE_WORDS;
+        let is_small = |slot: &&Slot| record::extent(slot.payload).is_some_and(|(_, words)| words < PAGE_WORDS);
         let before = plan.last;
         let (moving, keys) = self.copy_keys(tree, low, |slots| {
             let small: Vec<_> = slots.iter().filter(is_small).copied().collect();
@@ -96,7 +96,7 @@ impl Compact {
         let (store, cursor) = (&self.engine.store, &mut self.cursor);
         plan.last = cursor.pairs.iter().rfind(is_small).copied().or(plan.last);
         if !keys.is_empty() {
-            let bytes = moving.iter().map(|slot| u64::from(record::extent(slot.payload).1) * 8).sum();
+            let bytes = moving.iter().map(|slot| Place::of(slot.payload).bytes()).sum();
             let run = store.storage.cut_run(&mut plan.piece, bytes)?;
             let free = store.index.leaf_slots().saturating_sub(cursor.pairs.len());
             let moves = free.clamp(1, MOST_MOVES);
@@ -146,6 +146,6 @@ impl Compact {
 
 /// Returns whether a record lies behind another, in the same page or the next.
 fn follows(before: Slot, slot: Slot) -> bool {
-    let ((offset, words), (next, _)) = (record::extent(before.payload), record::extent(slot.payload));
-    (offset..offset + u64::from(words + PAGE_WORDS) * 8).contains(&next)
+    let (before, next) = (Place::of(before.payload), Place::of(slot.payload).location());
+    (before.location()..before.location() + before.bytes() + u64::from(PAGE_WORDS) * 8).contains(&next)
 }

@@ -5,13 +5,14 @@
 //! What remains is read from the records. A key that both came and went has a new value.
 
 use super::changes::{Changes, Entry, EpochChanges};
+use super::copies::cancel_copies;
 use super::key_table::KeyTable;
 use super::names::Names;
 use crate::catalog::{CATALOG, keyspace_of};
 use crate::error::Error;
 use crate::keys::Records;
 use crate::mark::MARK;
-use crate::record;
+use crate::record::{self, Place};
 use holm_medium::{Area, BLOCK, Epoch, parts};
 use holm_search::prefetch_lines;
 use holm_tree::{BlockDifference, ReadDifference};
@@ -35,10 +36,10 @@ pub(super) enum Unknown {
 
 /// A payload that came or went, and its keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ChangedPayload {
+pub(super) struct ChangedPayload {
     /// The payload with its offset in the upper bits, so that records are read in the order in which they lie.
     place: u64,
-    keyspace: u32,
+    pub(super) keyspace: u32,
 }
 
 impl ChangedPayload {
@@ -46,7 +47,7 @@ impl ChangedPayload {
         ChangedPayload { place: payload.rotate_left(record::LENGTH_BITS), keyspace }
     }
 
-    fn payload(self) -> u64 {
+    pub(super) fn payload(self) -> u64 {
         self.place.rotate_right(record::LENGTH_BITS)
     }
 }
@@ -164,6 +165,7 @@ impl Difference {
         self.came.sort_unstable();
         self.went.sort_unstable();
         cancel(&mut self.came, &mut self.went);
+        cancel_copies(&self.keys, self.block_bytes, &mut self.came, &mut self.went);
         Ok(())
     }
 }
@@ -174,7 +176,7 @@ fn damaged(offset: u64, what: &'static str, found: &str, expected: &str) -> Unkn
 }
 
 fn no_record(payload: u64) -> Unknown {
-    let (offset, (found, expected)) = (record::extent(payload).0, ("none".into(), "the one that its leaf had".into()));
+    let (offset, (found, expected)) = (Place::of(payload).offset, ("none".into(), "the one that its leaf had".into()));
     Unknown::Damaged(Error::Corrupt { path: "records".into(), offset, what: "a record", found, expected })
 }
 
@@ -276,7 +278,7 @@ impl Gathered<'_> {
 
     /// Appends a record's key, and its value if wanted, to the bytes. Returns their lengths.
     fn append(&mut self, payload: u64, value: bool) -> Result<(u32, u32), Unknown> {
-        self.check_size(if value { u64::from(record::extent(payload).1) * 8 } else { 0 })?;
+        self.check_size(if value { Place::of(payload).bytes() } else { 0 })?;
         let lengths = record::append(&self.keys.image, payload, value, &mut self.changes.bytes);
         lengths.ok_or_else(|| no_record(payload))
     }

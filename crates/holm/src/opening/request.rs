@@ -92,7 +92,7 @@ pub(super) fn options_of(builder: &Builder, agrees: Agrees) -> JournaledOptions 
     // Leaves need about a sixth of the space of small records, and an eighth of the space of tiny ones. At the default
     // capacity that is 2^31 blocks, which is every block number.
     let capacity = builder.capacity.unwrap_or(DEFAULT_CAPACITY);
-    let [leaves, records] = [1 << 40, 1 << 43].map(|most| capacity.clamp(1 << 20, most) as usize);
+    let [leaves, records] = [1 << 40, 1 << 42].map(|most| capacity.clamp(1 << 20, most) as usize);
     JournaledOptions {
         create: builder.create,
         private: builder.image == ImageMode::Private,

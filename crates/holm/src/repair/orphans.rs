@@ -33,8 +33,7 @@ impl Orphans {
 
     /// Notes that a leaf names the record of a payload.
     pub(super) fn is_named(&mut self, payload: u64) {
-        if lies_within(payload, self.len) {
-            let (offset, words) = record::extent(payload);
+        if let Some((offset, words)) = lies_within(payload, self.len) {
             (offset / 8..offset / 8 + u64::from(words))
                 .for_each(|word| self.named[(word / 64) as usize] |= 1 << (word % 64));
         }
@@ -83,8 +82,8 @@ impl Orphans {
     }
 }
 
-/// Returns whether a payload's record lies within an area of this length.
-fn lies_within(payload: u64, len: u64) -> bool {
-    let (offset, words) = record::extent(payload);
-    offset.checked_add(u64::from(words) * 8).is_some_and(|end| end <= len)
+/// Returns the extent of a payload's record, if it lies within the first `len` bytes of the record area.
+fn lies_within(payload: u64, len: u64) -> Option<(u64, u32)> {
+    let extent = record::extent(payload);
+    extent.filter(|(offset, words)| offset.checked_add(u64::from(*words) * 8).is_some_and(|end| end <= len))
 }

@@ -4,8 +4,7 @@
 use super::area::Source;
 use super::evidence::Evidence;
 use crate::error::Result;
-use crate::record::{self, ReadRecord};
-use holm_medium::Area;
+use crate::record::{self, Place, ReadRecord};
 use holm_tree::head::head_of;
 use holm_tree::leaf::CopiedSlot;
 use xxhash_rust::xxh3::xxh3_64;
@@ -29,8 +28,8 @@ impl Evidence {
     pub(super) fn record_of(&self, slot: &CopiedSlot, skip: usize, believed: Source) -> Result<Led> {
         let believed = if self.has_exact_log() { Source::Log } else { believed };
         let first = self.record_in(believed, slot, skip)?;
-        let (offset, words) = record::extent(slot.slot.payload);
-        if matches!(first, Led::Here(..)) || !self.is_logged(Area::Records, offset, u64::from(words) * 8) {
+        let place = Place::of(slot.slot.payload);
+        if matches!(first, Led::Here(..)) || !self.is_logged(place.area, place.offset, place.bytes()) {
             return Ok(first);
         }
         match self.record_in(believed.other(), slot, skip)? {
@@ -52,21 +51,21 @@ impl Evidence {
 
     /// Reads the record of a payload; the inner error describes why there is none.
     pub(super) fn read_record(&self, source: Source, payload: u64) -> Result<std::result::Result<ReadRecord, String>> {
-        let (offset, words) = record::extent(payload);
+        let Place { area, offset, words } = Place::of(payload);
         let words = u64::from(words);
-        if !self.area(Area::Records).may_have(source, &self.lines, offset, words * 8) {
+        if !self.area(area).may_have(source, &self.lines, offset, words * 8) {
             return Ok(Err(format!("record at {offset:#x} of {words} words lies outside the file")));
         }
         if words > SMALL_WORDS {
             // A length in a leaf that is damaged must not cost memory: the header has to agree with it.
             let mut header = [0; 8];
-            self.read(source, Area::Records, offset, &mut header)?;
+            self.read(source, area, offset, &mut header)?;
             if record::words_of_header(u64::from_le_bytes(header)) != Some(words) {
                 return Ok(Err(format!("record at {offset:#x}: its lengths are not {words} words")));
             }
         }
         let mut copy = vec![0_u64; words as usize];
-        if !self.read(source, Area::Records, offset, bytemuck::cast_slice_mut(&mut copy))? {
+        if !self.read(source, area, offset, bytemuck::cast_slice_mut(&mut copy))? {
             return Ok(Err(format!("record at {offset:#x} of {words} words lies outside the file")));
         }
         Ok(record::read_copy(&copy).map_err(|fault| format!("record at {offset:#x}: {fault}")))

@@ -1,7 +1,7 @@
 //! A database that has reached its capacity: writes fail with a named error, nothing is harmed, and it is usable again
 //! once there is room.
 
-use crate::tools::{self, assert_sound, folder};
+use crate::tools::{self, assert_sound, folder, leaves_have_records};
 use holm::{Database, Durability, Error, Keyspace};
 use std::path::Path;
 
@@ -72,7 +72,8 @@ fn full_of_leaves() {
     let (db, space) = open(folder.path());
     let count = fill(&space, 0);
     // Blocks that a split released are free two epochs later, and no epoch need have ended meanwhile.
-    assert!(count > 10_000, "{count}");
+    let least = if leaves_have_records() { 1_000 } else { 10_000 };
+    assert!(count > least, "{count}");
     assert_eq!(space.len().expect("sound"), u64::from(count), "what was refused is not there");
     db.sync().expect("nothing is poisoned");
     assert_sound(&db);
@@ -95,6 +96,10 @@ fn blocks_in_use(db: &Database) -> u64 {
 /// A keyspace whose name does not fit any more: nothing of it is left, and its number is not another's.
 #[test]
 fn full_before_a_name() {
+    if leaves_have_records() {
+        // The catalog's own leaf has room for the name.
+        return;
+    }
     let folder = folder();
     let (db, space) = open(folder.path());
     let (small, name) = (db.keyspace("small").expect("room"), "n".repeat(200));

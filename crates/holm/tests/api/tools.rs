@@ -60,6 +60,11 @@ pub(crate) const DEFAULT: &str = "buffered";
 /// The variable with the design that this process tests, in place of the default.
 pub(crate) const DESIGN: &str = "HOLM_DESIGN";
 
+/// Whether leaf blocks have the records of their pairs, in the design that this process tests.
+pub(crate) fn leaves_have_records() -> bool {
+    std::env::var(DESIGN).is_ok_and(|design| design == "clustered")
+}
+
 /// A builder over the design that this process tests.
 pub(crate) fn builder() -> Builder {
     match std::env::var(DESIGN) {

@@ -1,5 +1,6 @@
 //! A block as a copy of its words: see [`crate::leaf::CopiedBlock`].
 
+use super::Room as _;
 use super::fingerprint_policy::FingerprintPolicy;
 use super::tagged::State;
 use super::versions::Versions;
@@ -15,7 +16,10 @@ const WORDS: usize = 8 + 2 * SLOTS;
 impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     /// Reads a state from a copy of a block's words; a block of another length has none.
     pub(super) fn read_copy(words: &[u64], until: Epoch) -> CopiedBlock {
-        let Ok(words): Result<&[u64; WORDS], _> = words.try_into() else { return CopiedBlock::default() };
+        let room = F::Room::WORDS;
+        let Some(words) = words.first_chunk::<WORDS>().filter(|_| words.len() == WORDS + room) else {
+            return CopiedBlock::default();
+        };
         let (Some((versions, _)), Some(at)) = (words.split_first_chunk::<3>(), F::Versions::AT) else {
             return CopiedBlock::default();
         };

@@ -143,6 +143,8 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
             let part = &pairs[pairs.len().min(place * share)..pairs.len().min((place + 1) * share)];
             let owner = if place == 0 { 0 } else { first.number };
             block.volatile.begin();
+            let settled = block.leaf.settle::<M, K>(block.number, handle, part);
+            let part = settled.as_deref().unwrap_or(part);
             let slots = block.leaf.fill(keys, handle, part, home, [origin, owner]);
             if place > 0 {
                 first.volatile.attach(block.number);
@@ -311,7 +313,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let (context, handle) = context.parts();
         let theirs = context.beside(right.volatile);
         let pairs = [self.ordered(context, usize::MAX), right.leaf.ordered(theirs, usize::MAX)].concat();
-        if pairs.len() > MERGE_UP_TO {
+        if pairs.len() > MERGE_UP_TO || !Self::records_fit::<K>(&pairs) {
             return MergedInto::Neither;
         }
         let home = Home { skip: shared as u8, ..self.home() };

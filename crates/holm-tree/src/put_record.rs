@@ -1,0 +1,64 @@
+//! Puts of records into the leaf that has their key.
+
+use crate::design::Design;
+use crate::index::TreeRoot;
+use crate::keys::Keys;
+use crate::leaf::Leaf;
+use crate::superseded::Superseded;
+use crate::tree_set::{MOST_SPLITS, TreeSet, stays_full};
+use holm_medium::{Guard, Medium, Result};
+
+/// What a put of a record has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PutRecord {
+    /// The leaf has the record, and the key leads to it. The payload that it replaces.
+    Put(Option<Superseded>),
+    /// The leaf has no room for the record. Nothing has changed.
+    NoRoom,
+}
+
+impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
+    /// See [`Index::put_record`](crate::Index::put_record).
+    pub(crate) fn put_in_leaf(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        record: &[u64],
+    ) -> Result<PutRecord> {
+        for _ in 0..MOST_SPLITS {
+            let latched = self.take(root, guard, search_key)?;
+            if guard.has_snapshots() {
+                // A snapshot may read what no state since then leads to.
+                latched.held.unlock_unchanged();
+                return Ok(PutRecord::NoRoom);
+            }
+            let put = {
+                // The write handle goes before the latch, as in any put.
+                let mut handle = self.writer.begin_write(guard);
+                let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
+                let payload = latched.leaf.lay(latched.number, &mut context, record);
+                payload.map(|payload| latched.leaf.insert(&mut context, search_key, payload))
+            };
+            match put {
+                Some(Ok(old)) => {
+                    let old = old.map(|old| self.superseded(guard, latched.number, old));
+                    self.unlock(guard, latched);
+                    if old.is_none() {
+                        root.pairs.add(1);
+                    }
+                    return Ok(PutRecord::Put(old));
+                }
+                Some(Err(_)) => {
+                    latched.held.unlock_unchanged();
+                    self.make_room(root, guard, search_key, None)?;
+                }
+                None => {
+                    latched.held.unlock_unchanged();
+                    return Ok(PutRecord::NoRoom);
+                }
+            }
+        }
+        Err(stays_full::<D::Leaf>())
+    }
+}
