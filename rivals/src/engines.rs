@@ -83,6 +83,7 @@ impl Entry {
 pub(crate) const ENGINES: &[Entry] = &[
     Entry { name: "holm",     ours: true,  open: holm::open,         usual: ALL,   keeps_synced: true, modes: HOLM },
     Entry { name: "private",  ours: true,  open: holm::open_private, usual: NONE,  keeps_synced: true, modes: HOLM },
+    Entry { name: "clustered", ours: true, open: holm::open_clustered, usual: NONE, keeps_synced: true, modes: HOLM },
     Entry { name: "redb",     ours: false, open: redb::open,         usual: ALL,   keeps_synced: true, modes: REDB },
     // Its transactions need databases of another type: the next two.
     Entry { name: "fjall",    ours: false, open: fjall::open,        usual: PLAIN, keeps_synced: true, modes: FJALL },
