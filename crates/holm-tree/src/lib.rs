@@ -18,6 +18,7 @@ mod design;
 pub mod designs;
 mod drop_tree;
 mod earlier_index;
+mod full_leaf;
 mod group;
 pub mod head;
 mod index;

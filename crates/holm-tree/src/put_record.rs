@@ -1,11 +1,12 @@
 //! Puts of records into the leaf that has their key.
 
 use crate::design::Design;
+use crate::full_leaf::{MOST_SPLITS, stays_full};
 use crate::index::TreeRoot;
 use crate::keys::Keys;
 use crate::leaf::Leaf;
 use crate::superseded::Superseded;
-use crate::tree_set::{MOST_SPLITS, TreeSet, stays_full};
+use crate::tree_set::TreeSet;
 use holm_medium::{Guard, Medium, Result};
 
 /// What a put of a record has done.

@@ -18,8 +18,8 @@ use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
 use crate::latch::LatchGuard;
 use crate::leaf::{
-    BlockByte, Capabilities, Durability as _, Full, Home, KeyRange, Leaf, Merge, Overflow as _, Prefetch, ReadContext,
-    RecoveryPoint, WriteContext, damaged,
+    Capabilities, Durability as _, Full, Home, KeyRange, Leaf, Merge, Overflow as _, Prefetch, ReadContext,
+    RecoveryPoint, WriteContext,
 };
 use crate::pairs::Pairs;
 use crate::postponed::Postponed;
@@ -37,9 +37,6 @@ use holm_medium::{
 };
 use holm_search::Search;
 use std::sync::{Arc, OnceLock};
-
-/// A leaf that is full after this many splits is damaged; the bound keeps the writer from spinning for ever.
-pub(crate) const MOST_SPLITS: usize = 64;
 
 /// The trees of one design over one medium.
 pub struct TreeSet<M: Medium, D: Design, K: Keys> {
@@ -63,7 +60,7 @@ pub(crate) type OverflowOf<D> = <<D as Design>::Leaf as Leaf>::Overflow;
 pub(crate) type VolatileOf<D> = <<D as Design>::Leaf as Leaf>::Volatile;
 
 /// The payload that a put replaced, or `Full`.
-type Tried = std::result::Result<Option<Superseded>, Full>;
+pub(crate) type Tried = std::result::Result<Option<Superseded>, Full>;
 
 /// A leaf whose latch a writer holds.
 pub struct LatchedLeaf<'a, D: Design> {
@@ -71,10 +68,6 @@ pub struct LatchedLeaf<'a, D: Design> {
     pub(crate) leaf: &'a D::Leaf,
     pub(crate) descriptor: &'a DescriptorOf<D>,
     pub(crate) held: LatchGuard<'a>,
-}
-
-pub(crate) fn stays_full<L>() -> MediumError {
-    damaged::<L>(BlockByte::first_of(0), "a leaf", "full however often it is split", "room after a split")
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
@@ -241,7 +234,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Puts a payload, unless the leaf is full.
     #[inline]
-    fn try_put(
+    pub(crate) fn try_put(
         &self,
         root: &TreeRoot,
         guard: &mut Guard<'_>,
@@ -311,28 +304,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         old
     }
 
-    /// Puts a payload into a full leaf: makes room first.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn put_with_room(
-        &self,
-        root: &TreeRoot,
-        guard: &mut Guard<'_>,
-        search_key: K::SearchKey<'_>,
-        payload: u64,
-    ) -> Result<Option<Superseded>> {
-        for _ in 1..MOST_SPLITS {
-            if self.make_room(root, guard, search_key, Some(payload))? {
-                root.pairs.add(1);
-                return Ok(None);
-            }
-            if let Ok(old) = self.try_put(root, guard, search_key, payload)? {
-                return Ok(old);
-            }
-        }
-        Err(stays_full::<D::Leaf>())
-    }
-
     /// Unlatches a leaf after a write, and frees the block that the leaf has detached, if any.
     #[inline]
     pub(crate) fn unlock(&self, guard: &Guard<'_>, LatchedLeaf { leaf, descriptor, held, .. }: LatchedLeaf<'_, D>) {
@@ -341,26 +312,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         if detached != 0 {
             self.writer.storage().space.retire_block(guard.epoch(), detached);
         }
-    }
-
-    /// Latches the search key's leaf, with room to remove the key from it.
-    pub(crate) fn take_uncrowded(
-        &self,
-        root: &TreeRoot,
-        guard: &mut Guard<'_>,
-        search_key: K::SearchKey<'_>,
-    ) -> Result<LatchedLeaf<'_, D>> {
-        for _ in 0..MOST_SPLITS {
-            let latched = self.take(root, guard, search_key)?;
-            if !latched.leaf.crowded()
-                || latched.leaf.get(self.context(&latched.descriptor.volatile), search_key).is_none()
-            {
-                return Ok(latched);
-            }
-            latched.held.unlock_unchanged();
-            self.make_room(root, guard, search_key, None)?;
-        }
-        Err(stays_full::<D::Leaf>())
     }
 
     /// Makes a fresh leaf of a keyspace, which a crash finds as such.

@@ -5,6 +5,7 @@
 //! `e - 1`, and nothing that these name is reused before `e + 2`. Their difference is what `e` has changed
 //! (`difference`). It goes to the queue of each feed (`queue`), and no reader of a feed holds that thread up.
 
+mod changed_payload;
 mod changes;
 mod copies;
 mod difference;

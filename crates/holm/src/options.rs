@@ -113,9 +113,9 @@ impl Builder {
         self
     }
 
-    /// Sets the leaf design, fixed when the database is created: `buffered`, the default; `holm`, whose leaves have up to
-    /// two blocks; or `clustered`, whose leaves have the small records of their pairs in their own pages, for data larger
-    /// than memory. `docs/designs` says what each costs.
+    /// Sets the leaf design, fixed when the database is created: `buffered`, the default; `holm`, whose leaves have up
+    /// to two blocks; or `clustered`, whose leaves have the small records of their pairs in their own pages, for data
+    /// larger than memory. `docs/designs` says what each costs.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

@@ -8,9 +8,9 @@
 //!
 //! In a keyspace with expiry, the value's first eight bytes are its deadline: see [`crate::expiry`].
 //!
-//! A payload states where a record lies and how long it is, in one word: 39 bits of offset (in words), one bit for the
-//! area, and 24 bits of length. So a reader knows which lines to fetch and how much buffer to reserve before the record's cache miss. A
-//! length that had to come out of that miss would stop consecutive gets from overlapping.
+//! A payload states where a record lies and how long it is, in one word: 39 bits of offset (in words), one bit for
+//! the area, and 24 bits of length. So a reader knows which lines to fetch and how much buffer to reserve before the
+//! record's cache miss. A length that had to come out of that miss would stop consecutive gets from overlapping.
 
 use crate::expiry::{DEADLINE_BYTES, Deadline, ReadView, StoredValue};
 use crate::slice::{HERE, Slice};

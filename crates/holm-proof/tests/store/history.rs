@@ -36,8 +36,8 @@ impl Mode {
 
     /// Bytes of a leaf block.
     pub(crate) fn block_bytes(self) -> usize {
-        let table = designs::table();
-        table.iter().find(|entry| entry.name == self.design).expect("a design of the tests").block_bytes as usize
+        let table: holm::laboratory::Table = designs::table;
+        table().iter().find(|entry| entry.name == self.design).expect("a design of the tests").block_bytes as usize
     }
 
     /// The sizes of the areas: as many leaves of each design.

@@ -1,6 +1,6 @@
 //! Copies of records that lie in leaf blocks: a leaf that gives way takes its records along.
 
-use super::difference::ChangedPayload;
+use super::changed_payload::ChangedPayload;
 use crate::keys::Records;
 use crate::record::{self, Place};
 use holm_medium::{Area, Word};
@@ -17,7 +17,7 @@ fn in_block(keys: &Records, block_bytes: u64, changed: ChangedPayload) -> Option
 }
 
 /// Removes from both lists what has moved: a record that has come to one block as it went from another. A put of the
-/// value that the key had is not told from that if its leaf has given way in the same epoch.
+/// value that the key had counts as a move if its leaf has given way in the same epoch.
 pub(super) fn cancel_copies(
     keys: &Records,
     block_bytes: u64,

@@ -4,6 +4,7 @@
 //! has come, gone or moved: one that came to a block and went from another one has only moved, in a split or a merge.
 //! What remains is read from the records. A key that both came and went has a new value.
 
+use super::changed_payload::ChangedPayload;
 use super::changes::{Changes, Entry, EpochChanges};
 use super::copies::cancel_copies;
 use super::key_table::KeyTable;
@@ -32,24 +33,6 @@ pub(super) enum Unknown {
     TooMany,
     /// A record or block is damaged, which only a fault of the memory or the disk can cause.
     Damaged(Error),
-}
-
-/// A payload that came or went, and its keyspace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ChangedPayload {
-    /// The payload with its offset in the upper bits, so that records are read in the order in which they lie.
-    place: u64,
-    pub(super) keyspace: u32,
-}
-
-impl ChangedPayload {
-    fn new(payload: u64, keyspace: u32) -> Self {
-        ChangedPayload { place: payload.rotate_left(record::LENGTH_BITS), keyspace }
-    }
-
-    pub(super) fn payload(self) -> u64 {
-        self.place.rotate_right(record::LENGTH_BITS)
-    }
 }
 
 /// Reads the changes of epochs, one after the other.

@@ -1,4 +1,4 @@
-//! Records in the leaf's own block: whoever has read the leaf has read their page, too.
+//! Records in the leaf's own block: a thread that has read the leaf has read their page, too.
 //!
 //! A record's words may be written where none of three states leads: that of the present epoch and those at the ends of
 //! the two epochs before. This is the rule for slots, applied to what slots lead to. So there is no list of free room,
