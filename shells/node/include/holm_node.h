@@ -40,7 +40,7 @@ typedef struct holm_view holm_view;
 typedef struct holm_restore holm_restore;
 
 typedef struct {
-    uint8_t *data;
+    uint8_t *data; /* NULL if there are no bytes */
     size_t size;
 } holm_bytes;
 

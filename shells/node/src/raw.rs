@@ -11,8 +11,12 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Gives bytes away. [`free`] takes them back.
+    /// Gives bytes away. [`free`] takes them back. No bytes are NULL, and not the address that Rust has for them: Go
+    /// takes a pointer below 4096 for a damaged one, and ends the process if it finds one while it moves a stack.
     pub(crate) fn new(bytes: Vec<u8>) -> Bytes {
+        if bytes.is_empty() {
+            return Bytes { data: std::ptr::null_mut(), size: 0 };
+        }
         let bytes = bytes.into_boxed_slice();
         let size = bytes.len();
         Bytes { data: Box::into_raw(bytes).cast(), size }
