@@ -12,6 +12,7 @@
 //! The store that takes a chunk gives each large collection a version of its own.
 
 use crate::context::Context;
+use crate::counted::{append_counted, take_counted};
 use crate::record::{NewRecord, Record};
 use crate::refusal::{Outcome, Refusal};
 use crate::rows;
@@ -46,13 +47,8 @@ impl Chunk {
     fn item(&mut self, kind: u8, parts: &[&[u8]]) {
         self.bytes.push(kind);
         for part in parts {
-            self.part(part);
+            append_counted(part, &mut self.bytes);
         }
-    }
-
-    fn part(&mut self, part: &[u8]) {
-        self.bytes.extend((part.len() as u32).to_le_bytes());
-        self.bytes.extend_from_slice(part);
     }
 }
 
@@ -90,8 +86,8 @@ impl Context<'_> {
             let range = Range { low, high, reverse: false };
             self.scan(self.database.get(), Area::Rows, range, &mut |row, value| {
                 chunk.bytes.extend([ROW, family]);
-                chunk.part(&row[rows::PREFIX..]);
-                chunk.part(value);
+                append_counted(&row[rows::PREFIX..], &mut chunk.bytes);
+                append_counted(value, &mut chunk.bytes);
                 if chunk.bytes.len() < most {
                     return ControlFlow::Continue(());
                 }
@@ -238,8 +234,5 @@ impl Context<'_> {
 
 /// Takes bytes with their length before them.
 fn part<'a>(input: &mut &'a [u8]) -> Outcome<&'a [u8]> {
-    let (length, rest) = input.split_first_chunk().ok_or(NO_CHUNK)?;
-    let (part, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or(NO_CHUNK)?;
-    *input = rest;
-    Ok(part)
+    take_counted(input).ok_or(NO_CHUNK)
 }

@@ -27,6 +27,7 @@ mod carry;
 mod command;
 mod commands;
 mod context;
+mod counted;
 mod cursors;
 mod entry;
 mod events;
@@ -66,6 +67,7 @@ pub use command::{
     ONE, PUBSUB, READ, TWO, UNQUEUED, WRITE, of,
 };
 pub use context::{Context, Millis, Signal};
+pub use counted::{append_counted, take_counted};
 pub use cursors::Cursors;
 pub use entry::MAX_NAME;
 pub use events::{Effects, Event, Notifications};

@@ -9,7 +9,7 @@
 //! execution may not take from its surroundings: a time in milliseconds since 1970, and the seed of choices by chance.
 
 use crate::fault::{Fault, Result};
-use holm_commands::Protocol;
+use holm_commands::{Protocol, append_counted};
 
 /// The highest level of entries that this version knows. Level 2 has [`EntryKind::Load`].
 pub const LEVEL: u8 = 2;
@@ -173,12 +173,10 @@ impl<'a> Part<'a> {
         bytes.push(if self.protocol == Protocol::Resp3 { 3 } else { 2 });
         bytes.extend((self.watches.len() as u16).to_le_bytes());
         for watch in &self.watches {
-            bytes.extend((watch.key.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(watch.key);
+            append_counted(watch.key, bytes);
             bytes.extend(watch.fingerprint.to_le_bytes());
         }
-        bytes.extend((self.requests.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(self.requests);
+        append_counted(self.requests, bytes);
     }
 }
 

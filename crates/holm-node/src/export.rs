@@ -19,7 +19,7 @@ use crate::slot::slot_of;
 use crate::slot_entry::journal_row;
 use crate::slots::{SlotRange, contains, read_ranges};
 use crate::space::Space;
-use holm_commands::{Area, CarryPosition, Chunk, Context, Outcome, Range};
+use holm_commands::{Area, CarryPosition, Chunk, Context, Outcome, Range, append_counted};
 use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow};
 
@@ -64,11 +64,11 @@ impl Group {
         out.push(u8::from(answer.next.is_none()));
         let next = answer.next.unwrap_or_default();
         for part in [&next.key, &next.row] {
-            append(part, out);
+            append_counted(part, out);
         }
         out.extend((answer.changed.len() as u32).to_le_bytes());
         for (key, index) in &answer.changed {
-            append(key, out);
+            append_counted(key, out);
             out.extend_from_slice(index);
         }
         out.extend(answer.chunk.bytes);
@@ -111,11 +111,6 @@ fn changed(context: &Context<'_>, attempt: u64) -> Outcome<Vec<(Vec<u8>, Vec<u8>
         if found.len() == MOST_CHANGED { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     Ok(found)
-}
-
-fn append(part: &[u8], out: &mut Vec<u8>) {
-    out.extend((part.len() as u32).to_le_bytes());
-    out.extend_from_slice(part);
 }
 
 fn damaged(words: Cow<'static, str>) -> Fault {

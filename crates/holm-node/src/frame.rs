@@ -11,7 +11,7 @@
 
 use crate::entry::Input;
 use crate::fault::{Fault, Result};
-use holm_commands::Area;
+use holm_commands::{Area, append_counted};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 const HEAD: &[u8] = b"holm group\x01";
@@ -54,8 +54,7 @@ impl FrameBuffer {
 
     pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) {
         for part in [key, value] {
-            self.0.extend((part.len() as u32).to_le_bytes());
-            self.0.extend_from_slice(part);
+            append_counted(part, &mut self.0);
         }
     }
 
