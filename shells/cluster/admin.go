@@ -69,6 +69,8 @@ func (h *host) administer(verb string, given []string) ([]byte, error) {
 		return json.Marshal(h.replicaStatuses())
 	case verb == "PART" && len(given) == 3:
 		return h.relayed(given[0], given[1], []byte(given[2]))
+	case verb == "HOLD" && len(given) == 1:
+		return nil, h.held(given[0])
 	case verb == "JOIN" && (len(given) == 4 || len(given) == 5):
 		return h.join(given[0], member{Address: given[1], Raft: given[2], Plain: given[3]}, given[4:])
 	case verb == "DRAIN" && len(given) == 1:

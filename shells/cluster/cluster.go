@@ -220,7 +220,8 @@ func info(c *connection, _ route, _ []string) {
 	}
 	out.WriteString("# Groups\r\n")
 	for number := range h.settings.Groups {
-		if h.lane(number) == nil {
+		own := h.lane(number)
+		if own == nil {
 			continue
 		}
 		leader, _, known, _ := h.raft.GetLeaderID(shard(number))
@@ -229,7 +230,8 @@ func info(c *connection, _ route, _ []string) {
 		}
 		if opened := h.machines.find(shard(number)); opened != nil {
 			applied, _, keys, _ := opened.status()
-			fmt.Fprintf(&out, "group%d:leader=%d,applied=%d,keys=%d\r\n", number, leader, applied, keys)
+			fmt.Fprintf(&out, "group%d:leader=%d,applied=%d,keys=%d,lead_requests=%d\r\n", number, leader, applied,
+				keys, own.counts.leads.Load())
 		}
 	}
 	c.out = appendBulk(c.out, out.String())

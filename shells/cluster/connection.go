@@ -160,7 +160,7 @@ func (c *connection) keyed(one route) {
 		c.placement = c.host.placement.Load()
 	}
 	group := c.groupFor(c.placement, one.slot)
-	isHere := c.readOnly && !one.writes && c.host.lane(group) != nil
+	isHere := c.readOnly && !one.writes && c.host.served(group) != nil
 	if moved := c.moved(one.slot, group); moved != nil && !isHere {
 		c.pending = append(c.pending, pending{known: moved})
 		return
@@ -201,7 +201,7 @@ func (c *connection) flush() {
 	answers := make([]<-chan answer, len(c.batches))
 	for at, one := range c.batches {
 		part := appendPart(nil, partPipeline, c.protocol, nil, one.requests...)
-		if own := c.host.lane(one.group); own != nil && c.readOnly && !one.writes {
+		if own := c.host.served(one.group); own != nil && c.readOnly && !one.writes {
 			replies, err := own.readHere(part)
 			one.take(answer{replies: replies, err: err})
 			continue

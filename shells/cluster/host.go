@@ -172,6 +172,8 @@ func (h *host) startReplicas(folder string) error {
 			if err := h.replicas.begin(number, id, nil); err != nil {
 				return err
 			}
+			// All nodes may have just begun: nobody else would serve clients.
+			h.lanes[number].Load().isReady.Store(!h.replicas.isListening(id))
 		} else if !h.settings.IsJoined && len(known) == 0 {
 			members := map[uint64]dragonboat.Target{}
 			for _, one := range h.settings.replicas(number) {
@@ -181,6 +183,7 @@ func (h *host) startReplicas(folder string) error {
 				if err := h.replicas.begin(number, h.settings.ID, members); err != nil {
 					return err
 				}
+				h.lanes[number].Load().isReady.Store(true)
 			}
 		}
 	}
@@ -229,11 +232,19 @@ func (h *host) lane(group int) *lane {
 	return h.lanes[group].Load()
 }
 
+// served returns the lane of a group, if this node serves clients by a replica of its own.
+func (h *host) served(group int) *lane {
+	if own := h.lane(group); own != nil && own.isReady.Load() {
+		return own
+	}
+	return nil
+}
+
 // leader returns the node that leads a group, as far as this node knows.
 func (h *host) leader(group int) (member, bool) {
 	now := h.placement.Load()
 	g := &now.Groups[group]
-	if h.lane(group) == nil {
+	if h.served(group) == nil {
 		// Without a replica, one of the others is asked, and knows.
 		if found, known := now.member(g.Leader); known {
 			return found, true
@@ -288,14 +299,14 @@ func (h *host) spreadLeaders(ctx context.Context) {
 				return
 			case <-time.After(time.Second / time.Duration(len(h.lanes))):
 			}
-			own, now := h.lane(number), h.placement.Load()
+			own, now := h.served(number), h.placement.Load()
 			if own == nil || now.Groups[number].Preferred != h.settings.ID {
 				continue
 			}
 			mine := now.Groups[number].replica(own.replica)
 			leader, known := h.leader(number)
 			if known && leader.ID != h.settings.ID && mine != nil && mine.State == replicaVotes {
-				_ = h.raft.RequestLeaderTransfer(shard(number), own.replica)
+				_ = h.handOver(number, own.replica)
 			}
 		}
 	}

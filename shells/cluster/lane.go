@@ -22,6 +22,9 @@ const (
 	mostReads   = 8
 	// How long a part waits for a leader before it is refused.
 	patience = 5 * time.Second
+	// How long a read waits at first until it is asked again, and then twice as long each time. What a leader is asked
+	// may be lost without a word: by one that was just elected, or on behalf of a replica that has just begun.
+	firstRead = 250 * time.Millisecond
 	// How long a request of the consensus engine may take.
 	requestTimeout = 3 * time.Second
 	// After the leader has changed, how long an entry may still take that was handed to the former one.
@@ -51,11 +54,14 @@ type lane struct {
 	stop    context.CancelFunc
 	// The group knows which slots it has.
 	isAssigned atomic.Bool
-	counts     counts
-	host       *dragonboat.NodeHost
-	session    *client.Session
-	writes     *queue
-	reads      *queue
+	// The replica has what the others have. Until then clients are served by another node.
+	isReady atomic.Bool
+	gate    gate
+	counts  counts
+	host    *dragonboat.NodeHost
+	session *client.Session
+	writes  *queue
+	reads   *queue
 	// A bug for tests that are to catch it: reads do not ask the leader.
 	staleReads bool
 	isFull     func() bool
@@ -130,6 +136,7 @@ func again(to *queue, parts []*waiting) {
 		if time.Since(part.since) > patience {
 			part.done <- answer{err: errDown}
 		} else {
+			part.tries++
 			kept = append(kept, part)
 		}
 	}
@@ -156,6 +163,8 @@ func (l *lane) propose(parts []*waiting) {
 	}
 	l.counts.entries.Add(1)
 	l.counts.writes.Add(int64(len(parts)))
+	l.gate.enter()
+	defer l.gate.leave()
 	change := l.change()
 	state, err := l.host.Propose(l.session, entry, requestTimeout)
 	if err != nil {
@@ -168,7 +177,7 @@ func (l *lane) propose(parts []*waiting) {
 		}
 		return
 	}
-	result, known := await(state, change)
+	result, known := await(state, change, nil)
 	switch {
 	case known && result.Completed():
 		distribute(parts, result.GetResult().Data)
@@ -180,11 +189,15 @@ func (l *lane) propose(parts []*waiting) {
 	}
 }
 
-// await waits for a result, but not for long after the leader has changed.
-func await(state *dragonboat.RequestState, change <-chan struct{}) (dragonboat.RequestResult, bool) {
+// await waits for a result, but not for long after the leader has changed, and not when it is late.
+func await(
+	state *dragonboat.RequestState, change <-chan struct{}, late <-chan time.Time,
+) (dragonboat.RequestResult, bool) {
 	select {
 	case result := <-state.ResultC():
 		return result, true
+	case <-late:
+		return dragonboat.RequestResult{}, false
 	case <-change:
 	}
 	select {
@@ -218,7 +231,11 @@ func (l *lane) read(parts []*waiting) {
 			}
 			return
 		}
-		result, known := await(state, change)
+		tries := 0
+		for _, part := range parts {
+			tries = max(tries, part.tries)
+		}
+		result, known := await(state, change, time.After(firstRead<<min(tries, 4)))
 		if !known || !result.Completed() {
 			again(l.reads, parts)
 			return
@@ -255,6 +272,17 @@ func (l *lane) look() <-chan answer {
 	return l.ask(appendPart(nil, partDue, 2, nil, never[:]), false)
 }
 
+// settle makes the lane ready once it has answered a linearizable read.
+func (l *lane) settle(ctx context.Context) {
+	for ctx.Err() == nil {
+		if found := <-l.look(); found.err == nil {
+			l.isReady.Store(true)
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
 // entry waits until the entry is applied here, but not for long after the leader has changed.
 func (l *lane) entry(kind int, payload []byte) ([]byte, error) {
 	if kind == entryLoad {
@@ -262,13 +290,15 @@ func (l *lane) entry(kind int, payload []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+	l.gate.enter()
+	defer l.gate.leave()
 	change := l.change()
 	state, err := l.host.Propose(l.session, entryOf(l.level(), kind, payload), requestTimeout)
 	if err != nil {
 		// It was not proposed.
 		return nil, errDown
 	}
-	result, known := await(state, change)
+	result, known := await(state, change, nil)
 	switch {
 	case known && result.Completed():
 		return result.GetResult().Data, nil

@@ -21,6 +21,8 @@ type counts struct {
 	writes, entries atomic.Int64
 	// Parts that read, and rounds in which the leader was asked for them.
 	reads, rounds atomic.Int64
+	// How often this node has asked that a replica leads.
+	leads atomic.Int64
 }
 
 // servePage serves the page at an address.

@@ -18,6 +18,8 @@ type answer struct {
 type waiting struct {
 	part  []byte
 	since time.Time
+	// How often it was put back.
+	tries int
 	done  chan answer
 }
 

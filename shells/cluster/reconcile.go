@@ -228,7 +228,7 @@ func (h *host) yield(g *grouped, group int, has *dragonboat.Membership) error {
 	if to == 0 {
 		return fmt.Errorf("no replica can take the lead")
 	}
-	return h.raft.RequestLeaderTransfer(shard(group), to)
+	return h.handOver(group, to)
 }
 
 // hint notes in the placement which groups this node leads.

@@ -140,7 +140,7 @@ func (r *relay) at(address, kind string, payload []byte) ([]byte, error) {
 
 // asker returns a group, wherever it is.
 func (h *host) asker(group int) asker {
-	if own := h.lane(group); own != nil {
+	if own := h.served(group); own != nil {
 		return own
 	}
 	return &relay{host: h, group: group}

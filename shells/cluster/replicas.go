@@ -140,6 +140,7 @@ func (r *replicas) begin(group int, id uint64, members map[uint64]dragonboat.Tar
 	}
 	begun.run(ctx)
 	go begun.tend(ctx, h.machines.find)
+	go begun.settle(ctx)
 	h.lanes[group].Store(begun)
 	return nil
 }

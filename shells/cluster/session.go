@@ -285,7 +285,7 @@ func leaderCommand(c *connection, _ route, given []string) {
 	if !ok {
 		return
 	}
-	if err := c.host.raft.RequestLeaderTransfer(shard(number), c.host.lane(number).replica); err != nil {
+	if err := c.host.handOver(number, c.host.lane(number).replica); err != nil {
 		c.out = appendError(c.out, "ERR "+err.Error())
 		return
 	}

@@ -179,7 +179,13 @@ func TestClientsNeedCertificatesWhereThatIsWanted(t *testing.T) {
 	}
 	node := secureNode(cluster.Plain[0], known)
 	defer node.Close()
-	must(t, node.Set(ctx, "key", 1, 0).Err())
+	// The nodes have just begun: a write may be handed to a leader that changes, and there may be no placement yet.
+	must(t, trial.Until(20*time.Second, func() error {
+		if err := node.Set(ctx, "key", 1, 0).Err(); err != nil {
+			return err
+		}
+		return node.Do(ctx, "HOLM.CLUSTER", "PLACEMENT").Err()
+	}))
 	_, err = cluster.Operate("status", "--tls-ca", with.file("ca.pem"))
 	if err == nil {
 		t.Fatal("an operator without a certificate is answered")
