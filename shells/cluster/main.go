@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 const usage = `holm-cluster: Holm on several machines, for clients of the Redis Cluster protocol
@@ -124,11 +123,11 @@ func serve(arguments []string) error {
 	flags.BoolVar(&tests.twoOwners, "test-two-owners", false, "for tests, a bug: slots that move have two owners")
 	level := flags.Uint("test-level", 0, "for tests: the highest level of entries that the node knows; 0: its own")
 	page := flags.String("page", "", "the address of a page and of /metrics; empty: nowhere")
-	skew := flags.Int("test-clock-ms", 0, "for tests: the clock of the node is ahead by so many milliseconds")
+	skew := flags.String("test-clock", "", "for tests: a file that says by how many milliseconds the clock is ahead")
 	_ = flags.Parse(arguments)
 	tests.level = uint8(*level)
-	if *skew != 0 {
-		clock = func() time.Time { return time.Now().Add(time.Duration(*skew) * time.Millisecond) }
+	if *skew != "" {
+		skewClock(*skew)
 	}
 	with, err := readSettings(*folder)
 	if err != nil {

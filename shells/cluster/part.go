@@ -6,7 +6,6 @@ package main
 import (
 	"encoding/binary"
 	"math/rand/v2"
-	"time"
 )
 
 const (
@@ -63,9 +62,6 @@ func entryOf(level uint8, kind int, payload []byte) []byte {
 	}
 	return append(entry, payload[8:]...)
 }
-
-// clock is the time of this node. Trials give it a wrong one.
-var clock = time.Now
 
 // newEntry returns the header of an entry, with this node's time and a seed.
 func newEntry(level uint8, kind int, size int) []byte {

@@ -223,7 +223,7 @@ func configCommand(c *connection, _ route, given []string) {
 }
 
 func timeCommand(c *connection, _ route, _ []string) {
-	now := time.Now()
+	now := clock()
 	c.out = appendBulk(appendArray(c.out, 2), strconv.FormatInt(now.Unix(), 10))
 	c.out = appendBulk(c.out, strconv.Itoa(now.Nanosecond()/1000))
 }

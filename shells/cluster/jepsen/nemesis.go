@@ -63,6 +63,7 @@ func (n *nemesis) deeds() []deed {
 		}},
 		{"kill one and pause another", n.killAndPause},
 		{"move leaders", n.move},
+		{"let a clock jump", n.jump},
 		{"move slots", n.moveSlots},
 		{"move slots and kill", func(ctx context.Context) error {
 			if err := n.moveSlots(ctx); err != nil {
@@ -141,6 +142,15 @@ func (n *nemesis) kill(ctx context.Context, nodes ...int) error {
 		}
 	}
 	return nil
+}
+
+// jump sets the clock of a node that runs to another time, up to an hour away; or right.
+func (n *nemesis) jump(ctx context.Context) error {
+	at := n.leader(ctx)
+	if n.random.IntN(3) == 0 {
+		return n.cluster.Jump(at, 0)
+	}
+	return n.cluster.Jump(at, n.random.Int64N(7_200_000)-3_600_000)
 }
 
 func (n *nemesis) pause(ctx context.Context) error {

@@ -30,7 +30,7 @@ type Settings struct {
 	// Syncs of nodes do nothing: a bug. The program must have called Alone.
 	IsUnsynced bool
 	// The clock of each node is wrong by another time, of up to so many milliseconds.
-	Skew int
+	Skew int64
 }
 
 // The password of a cluster with secrets.
@@ -182,11 +182,12 @@ func (c *Cluster) Groups() int { return c.settings.Groups }
 // StartNode starts a node that does not run.
 func (c *Cluster) StartNode(at int) error {
 	words := append([]string{c.program, "serve", "--folder", c.node(at)}, c.settings.Serve...)
-	if c.settings.Skew > 0 {
-		words = append(words, "--test-clock-ms", fmt.Sprint(rand.IntN(2*c.settings.Skew)-c.settings.Skew))
+	skew, err := c.skew(at)
+	if err != nil {
+		return err
 	}
+	words = append(words, skew...)
 	if c.settings.IsUnsynced {
-		var err error
 		if words, err = unsynced(words); err != nil {
 			return err
 		}
