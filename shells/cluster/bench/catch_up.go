@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"holm-cluster/trial"
@@ -81,7 +79,8 @@ func catchUpOnce(with load, rate int, folder string, groups int) (caughtUp, erro
 	if _, err := started.Operate("drain", "--node", fmt.Sprint(leaving)); err != nil {
 		return caughtUp{}, errors.Join(err, clients.end())
 	}
-	if err := awaitMoved(started, leaving, id); err != nil {
+	// All that the founder had, and its replica of the meta group.
+	if _, err := started.Settled(10*time.Minute, id, groups+1); err != nil {
 		return caughtUp{}, errors.Join(err, clients.end())
 	}
 	until := time.Now()
@@ -114,27 +113,6 @@ func plainAskers(addresses []string, with load) ([]asker, error) {
 		all = append(all, one)
 	}
 	return all, nil
-}
-
-// awaitMoved waits until a node has no replica, and another one has as many as each.
-func awaitMoved(running *trial.Cluster, from int, to uint64) error {
-	for begun := time.Now(); time.Since(begun) < 10*time.Minute; time.Sleep(250 * time.Millisecond) {
-		said, err := running.Operate("status")
-		if err != nil {
-			return err
-		}
-		lines := strings.Split(said, "\n")
-		has := func(node any, state string) bool {
-			return slices.ContainsFunc(lines, func(line string) bool {
-				return strings.HasPrefix(line, fmt.Sprintf("node %v at", node)) && strings.Contains(line, state)
-			})
-		}
-		isMoving := strings.Contains(said, "(comes)") || strings.Contains(said, "(leaves)")
-		if !isMoving && has(from, ": drained, 0 replicas") && !has(to, " 0 replicas") {
-			return nil
-		}
-	}
-	return errors.New("the replicas have not come within 10 minutes")
 }
 
 // hasAll returns an error unless a node has all keys, and the same as others.

@@ -221,9 +221,11 @@ func (c *Cluster) Logs() string {
 }
 
 // Until calls a function until it returns no error, for a time at most.
-func Until(most time.Duration, try func() error) error {
+func Until(most time.Duration, try func() error) error { return until(most, 20*time.Millisecond, try) }
+
+func until(most, pause time.Duration, try func() error) error {
 	var err error
-	for begun := time.Now(); time.Since(begun) < most; time.Sleep(20 * time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < most; time.Sleep(pause) {
 		if err = try(); err == nil {
 			return nil
 		}

@@ -84,10 +84,11 @@ func (c *Cluster) Initialize(at int) error {
 	return nil
 }
 
-// Settled waits until no replica comes or goes, and a node has at least so many, and returns what `status` says.
+// Settled waits until no replica comes or goes, and a node has at least so many, and returns what `status` says. It asks
+// rarely, for each question is a process: clients may be measured meanwhile.
 func (c *Cluster) Settled(most time.Duration, node uint64, least int) (string, error) {
 	var said string
-	err := Until(most, func() error {
+	err := until(most, 250*time.Millisecond, func() error {
 		var err error
 		if said, err = c.Operate("status"); err != nil {
 			return err
