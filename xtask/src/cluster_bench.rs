@@ -35,6 +35,9 @@ pub(crate) struct ClusterBench {
     /// clients see meanwhile. A round makes a cluster of its own.
     #[arg(long)]
     catch_up: bool,
+    /// Measures `holm-cluster` alone: how long a backup of all keys takes, and its restore into another cluster.
+    #[arg(long, conflicts_with_all = ["catch_up", "one_less", "beside"])]
+    backup: bool,
     /// Requests per second of the clients that go on while a node catches up.
     #[arg(long, default_value_t = 1000)]
     rate: usize,
@@ -73,8 +76,12 @@ impl ClusterBench {
             ("--rate", self.rate.to_string()),
         ];
         let mut words: Vec<_> = valued.into_iter().flat_map(|(name, value)| [name.to_owned(), value]).collect();
-        let chosen =
-            [("--etcd-everywhere", self.etcd_everywhere), ("--one-less", self.one_less), ("--catch-up", self.catch_up)];
+        let chosen = [
+            ("--etcd-everywhere", self.etcd_everywhere),
+            ("--one-less", self.one_less),
+            ("--catch-up", self.catch_up),
+            ("--backup", self.backup),
+        ];
         words.extend(chosen.into_iter().filter(|(_, is_chosen)| *is_chosen).map(|(name, _)| name.to_owned()));
         words
     }
@@ -87,7 +94,7 @@ pub(crate) fn run(root: &Path, settings: &ClusterBench) -> Result<()> {
     };
     let server = match &settings.server {
         Some(program) => Some(std::path::absolute(program)?),
-        None if settings.one_less || settings.catch_up || !settings.beside.is_empty() => None,
+        None if settings.one_less || settings.catch_up || settings.backup || !settings.beside.is_empty() => None,
         None => Some(crate::redis_suite::built()?),
     };
     let mut command = Command::new("go");

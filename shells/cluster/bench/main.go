@@ -39,6 +39,7 @@ func main() {
 	everywhere := flag.Bool("etcd-everywhere", false, "clients ask all members of etcd, and not its leader alone")
 	isLess := flag.Bool("one-less", false, "holm-cluster alone, with all of its nodes and with one less")
 	isCatchUp := flag.Bool("catch-up", false, "holm-cluster alone: a node without replicas gets all that another one has")
+	isBackup := flag.Bool("backup", false, "holm-cluster alone: a backup of all keys, and its restore into another cluster")
 	rate := flag.Int("rate", 1000, "with --catch-up: requests per second of the clients that go on meanwhile")
 	beside := flag.String("beside", "", "these builds of holm-cluster, separated by commas, in place of the server")
 	flag.Parse()
@@ -54,6 +55,8 @@ func main() {
 			return oneLess(with, *rounds, cells, folder, *groups)
 		case *beside != "":
 			return compareBuilds(with, *rounds, cells, folder, strings.Split(*beside, ","), *groups, *everywhere)
+		case *isBackup:
+			return backups(with, *rounds, folder, *groups)
 		case *isCatchUp:
 			return catchUp(with, *rounds, *rate, folder, *groups)
 		}
