@@ -14,6 +14,7 @@ mod measured_tree;
 mod order;
 mod outcome;
 mod plot;
+mod read_model;
 mod reads;
 mod recorded;
 mod report;

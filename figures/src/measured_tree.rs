@@ -3,12 +3,13 @@
 //! The trees and the loops over keys are those of `holm-lab`, where every design is compiled once. This file gives each
 //! thread its share of the keys, and makes figures of the times.
 
-use crate::reads::lines_read;
+use crate::read_model::{ReadCosts, ReadModel};
+use crate::reads::{lines_read, through};
 use crate::threads::together;
 use crate::traces::part;
 use anyhow::{Context, Result, ensure};
 pub(crate) use holm_lab::measured::TreeSetup;
-use holm_lab::measured::{self, Request};
+use holm_lab::measured::{self, Request, What};
 use holm_medium::{Counts, Latency};
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -210,4 +211,33 @@ impl MeasuredTree {
     pub(crate) fn lines_removed(&self, keys: &[u64]) -> Result<f64> {
         lines_read(&*self.0, keys, |key| Ok(self.0.remove(&[key])?))
     }
+
+    /// Runs an operation on each key through a cache of as many bytes and the medium's buffer. The first half of the
+    /// keys fills the cache, and the second half is measured. Returns for each of its operations the lines that are
+    /// fetched, the blocks that the medium reads for them, the blocks that it reads in all because their writes are
+    /// partial, the blocks that it writes, the nanoseconds if every line waits alone, and those if the lines of a block
+    /// wait together. Only in a build that counts reads, and for a tree whose calls are counted.
+    pub(crate) fn media_costs(&self, what: What, keys: &[u64], cache_bytes: u64) -> Result<Vec<f64>> {
+        let mut model = ReadModel::new(cache_bytes);
+        let work = |key| Ok(self.0.replay(&[Request { key, what }])?);
+        let (first, second) = keys.split_at(keys.len() / 2);
+        through(&mut model, &*self.0, first, work)?;
+        self.end_epoch()?;
+        model.take_costs();
+        let before = self.counts();
+        through(&mut model, &*self.0, second, work)?;
+        self.end_epoch()?;
+        let (spent, costs) = (self.counts() - before, model.take_costs());
+        let ReadCosts { lines, blocks, alone_ns, together_ns } = costs;
+        let sums = [lines, blocks, blocks + spent.partial_blocks, spent.blocks, alone_ns, together_ns];
+        Ok(sums.map(|sum| sum as f64 / second.len() as f64).into())
+    }
+}
+
+/// The indices of what [`MeasuredTree::media_costs`] returns.
+pub(crate) mod media {
+    pub(crate) const LINES: usize = 0;
+    pub(crate) const BLOCKS_READ: usize = 2;
+    pub(crate) const ALONE_NS: usize = 4;
+    pub(crate) const TOGETHER_NS: usize = 5;
 }

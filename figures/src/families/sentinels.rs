@@ -1,5 +1,7 @@
 //! Sentinels over FAST and FAIR and over Circ-Tree.
 
+mod waits;
+
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create, setup};
 use crate::setting::Setting;
@@ -13,7 +15,7 @@ pub(crate) const FAMILY: Family = Family {
     paper: "sentinels that say which line of a persistent node to read, over FAST-FAIR and Circ-Tree",
     without: "",
     expected: false,
-    studies: &[WAYS, EXAMPLES, NODES, PRINTED, SIZES, SIZES_OF_LARGE, THREADS, STRINGS, PARITY, READS],
+    studies: &[WAYS, EXAMPLES, NODES, PRINTED, SIZES, SIZES_OF_LARGE, THREADS, STRINGS, PARITY, READS, waits::WAITS],
     absent: &[],
 };
 

@@ -1,6 +1,7 @@
 //! SSTree: subnodes that are linked before a leaf splits, compared with LB+Tree and FAST-FAIR.
 
 mod counts;
+mod media;
 mod splits;
 
 use crate::claim::Cause;
@@ -10,6 +11,7 @@ use crate::traces::{all, ascending, eighty_twenty, uniform};
 use anyhow::Result;
 
 use counts::{LINES, MEMORY, READS};
+use media::{MEDIA, MEDIA_LOAD, MEDIA_MOVES, MEDIA_WITHOUT};
 use splits::{SPLITS, TAILS, WITHOUT, WITHOUT_READS};
 
 pub(crate) const FAMILY: Family = Family {
@@ -31,6 +33,10 @@ pub(crate) const FAMILY: Family = Family {
         MOVEMENT,
         RECOVERY,
         PLAIN,
+        MEDIA,
+        MEDIA_WITHOUT,
+        MEDIA_LOAD,
+        MEDIA_MOVES,
     ],
     absent: &[Absent::new("SS-X1", "The crash matrix of reclamation", "explored by the tests of the design")],
 };
@@ -302,6 +308,6 @@ const PLAIN: Study = Study {
             Claim::less("SS", "LB", 2.0).cause(Cause::Environment).because("The paper says 1.1 to 13 times as many."),
             Claim::less("SS", "FF", 2.0).cause(Cause::Environment).because("The paper says 1.1 to 13 times as many."),
         ],
-        note: "There is no remote memory here, which is the figure's other half.",
+        note: "There is no remote memory here, which is the figure's other half: SS-F12b counts its lines.",
     }],
 };

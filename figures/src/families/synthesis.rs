@@ -4,6 +4,7 @@
 use super::epochs::{mixed, mops, written};
 mod ablations;
 mod epoch_lines;
+mod media_metrics;
 mod metrics;
 
 use crate::claim::Cause;
@@ -12,6 +13,7 @@ use crate::study::{Axis, Cell, Claim, Family, Figure, Needs, Study};
 use crate::traces::{all, ascending, uniform, zipf};
 use ablations::{ASIDE, ASIDE_READS, BLOCKS, CODECS, DURABILITIES, EPOCHS, ORDERS, PRINTS, ROOTS};
 use anyhow::Result;
+use media_metrics::MEDIA_METRICS;
 use metrics::METRICS;
 
 pub(crate) const FAMILY: Family = Family {
@@ -21,6 +23,7 @@ pub(crate) const FAMILY: Family = Family {
     expected: true,
     studies: &[
         METRICS,
+        MEDIA_METRICS,
         epoch_lines::UNIFORM,
         epoch_lines::SKEWED,
         READS,

@@ -6,7 +6,7 @@ use crate::measured_tree::{counted, create};
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
 use crate::traces::all;
 
-const OPERATIONS: &[&str] = &["insert", "update", "removal", "search"];
+pub(super) const OPERATIONS: &[&str] = &["insert", "update", "removal", "search"];
 
 pub(super) const LINES: Study = Study {
     conditions: "exact counts, keys and values of 8 bytes, uniform, splits included",

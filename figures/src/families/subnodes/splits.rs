@@ -42,12 +42,12 @@ pub(super) const SPLITS: Study = Study {
 
 /// A tree that lacks half of its keys and splits when they arrive; and a tree that has removed them again, and has room
 /// for them.
-const STATES: [(&str, bool); 2] = [("splitting", false), ("with room", true)];
+pub(super) const STATES: [(&str, bool); 2] = [("splitting", false), ("with room", true)];
 
 /// The keys that are present, and those that arrive later.
 type Halves = fn(u64) -> (Vec<u64>, Vec<u64>);
 
-fn at_random(pairs: u64) -> (Vec<u64>, Vec<u64>) {
+pub(super) fn at_random(pairs: u64) -> (Vec<u64>, Vec<u64>) {
     let mut old = all(2 * pairs);
     let new = old.split_off(pairs as usize);
     (old, new)
@@ -64,7 +64,7 @@ fn in_order(pairs: u64) -> (Vec<u64>, Vec<u64>) {
     (old, new)
 }
 
-fn halves(setup: TreeSetup, (old, new): &(Vec<u64>, Vec<u64>), has_room: bool) -> Result<MeasuredTree> {
+pub(super) fn halves(setup: TreeSetup, (old, new): &(Vec<u64>, Vec<u64>), has_room: bool) -> Result<MeasuredTree> {
     let garden = create("lb_tree", setup)?;
     garden.put(old, 1)?;
     if has_room {
@@ -76,8 +76,8 @@ fn halves(setup: TreeSetup, (old, new): &(Vec<u64>, Vec<u64>), has_room: bool) -
 
 const QUEUES: &str = "The paper says 1.9 to 3.5 times better at p99 and up to 62 times at p99.999, with 32 threads \
                       that wait for each other's splits.";
-const ROOM_NOTE: &str = "The paper removes all and has leaves stay empty; here half of each leaf is removed, which \
-                         leaves room for as many and merges few. \
+pub(super) const ROOM_NOTE: &str = "The paper removes all and has leaves stay empty; here half of each leaf is \
+                         removed, which leaves room for as many and merges few. \
                          Sequential: every other key of all, in order.";
 
 pub(super) const WITHOUT: Study = Study {

@@ -7,7 +7,7 @@ use crate::traces::{all, ascending, uniform};
 use anyhow::Result;
 
 /// The designs with their names in the papers; ours last.
-const DESIGNS: [(&str, &str); 15] = [
+pub(super) const DESIGNS: [(&str, &str); 15] = [
     ("FF", "fast_fair"),
     ("CIRC", "circ"),
     ("wB+", "wb_tree"),
