@@ -1,5 +1,6 @@
 //! Parts of the paper's trees, each a type: levels by search, size, pages and prefetches; and trees.
 
+use super::btree::BTree;
 use holm_map::{
     Examining, Hint, HybridInterpolation, Key, Level, Map, Order, Paged, PagedLevel, Pages, Real, Scalar, Search,
     Selection, Sorted, Unsorted,
@@ -10,7 +11,10 @@ use std::marker::PhantomData;
 /// The values of most figures.
 pub(super) type Value = [u8; 28];
 
-/// The map that stands for the paper's B-tree, with values of `BYTES` bytes.
+/// A B-tree with values in its nodes, of as many pairs and children.
+pub(super) type Inside<const SLOTS: usize, const CHILDREN: usize> = BTree<Real<f32>, 28, SLOTS, CHILDREN>;
+
+/// The standard library's map, with values of `BYTES` bytes.
 pub(super) type Typical<const BYTES: usize> = BTreeMap<Real<f32>, [u8; BYTES]>;
 
 /// The paper's tree with values of `BYTES` bytes, and with keys of another type.
