@@ -19,6 +19,7 @@ mod reads;
 mod recorded;
 mod report;
 mod results;
+mod rivals;
 mod rounds;
 mod run_facts;
 mod setting;

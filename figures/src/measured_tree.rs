@@ -5,6 +5,7 @@
 
 use crate::read_model::{ReadCosts, ReadModel};
 use crate::reads::{lines_read, through};
+use crate::rivals;
 use crate::threads::together;
 use crate::traces::part;
 use anyhow::{Context, Result, ensure};
@@ -48,8 +49,11 @@ pub(crate) fn unflushed(pairs: u64) -> TreeSetup {
 /// A tree that runs traces. Times are nanoseconds per operation, of wall-clock time over all threads.
 pub(crate) struct MeasuredTree(Box<dyn measured::MeasuredTree>);
 
-/// Creates a tree of a design or a variant.
+/// Creates a tree of a design or a variant, or a rival.
 pub(crate) fn create(design: &str, setup: TreeSetup) -> Result<MeasuredTree> {
+    if let Some(rival) = rivals::create(design, setup) {
+        return Ok(MeasuredTree(rival?));
+    }
     let found = measured::all().into_iter().find(|measurable| measurable.name == design);
     Ok(MeasuredTree(found.with_context(|| format!("there is no design named {design}"))?.create(setup)?))
 }

@@ -10,6 +10,15 @@ pub(crate) fn all(count: u64) -> Vec<u64> {
     (0..count).map(word).collect()
 }
 
+/// Returns up to `count` of these keys, each once, in an order that is neither theirs nor by size: a tree that keeps
+/// pairs where they came must not be read in that order.
+pub(crate) fn shuffled(keys: &[u64], count: u64) -> Vec<u64> {
+    let mut keys = keys.to_vec();
+    keys.sort_unstable_by_key(|key| word(*key));
+    keys.truncate(count as usize);
+    keys
+}
+
 /// Returns keys out of `range`, all equally likely.
 pub(crate) fn uniform(count: u64, range: u64, seed: u64) -> Vec<u64> {
     let mut random = random(seed);
@@ -64,6 +73,15 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), keys.len());
+    }
+
+    #[test]
+    fn shuffled_keys_are_the_same_in_another_order() {
+        let (keys, shuffled) = (all(1_000), shuffled(&all(1_000), 1_000));
+        let neighbours = shuffled.windows(2).filter(|two| keys.windows(2).any(|pair| pair == *two)).count();
+        assert!(neighbours < 20 && !shuffled.is_sorted(), "{neighbours}");
+        let sorted = shuffled.iter().copied().collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(sorted.into_iter().collect::<Vec<_>>(), ascending(1_000));
     }
 
     #[test]

@@ -4,11 +4,11 @@ use crate::claim::Cause;
 use crate::measured_tree::{counted, create, media};
 use crate::read_model::cache_bytes;
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
-use crate::traces::all;
+use crate::traces::{all, shuffled};
 use holm_lab::measured::What;
 
 /// Searches, of which the first half fills the cache.
-const SOME: usize = 4_000;
+const SOME: u64 = 4_000;
 
 pub(super) const WAITS: Study = Study {
     conditions: "exact counts behind a cache, keys and values of 8 bytes, uniform, a hundred thousand at scale 1",
@@ -21,7 +21,7 @@ pub(super) const WAITS: Study = Study {
                 Cell::new(name, x, 2 * pairs, move || {
                     let (tree, keys) = (create(design, counted(pairs))?, all(pairs));
                     tree.put(&keys, 1)?;
-                    tree.media_costs(What::Get, &keys[..SOME.min(keys.len())], cache_bytes(pairs))
+                    tree.media_costs(What::Get, &shuffled(&keys, SOME), cache_bytes(pairs))
                 })
             })
         });

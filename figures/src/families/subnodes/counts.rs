@@ -1,10 +1,10 @@
 //! Counts: lines written and read, and bytes of leaves.
 
-use super::THREE;
+use super::{COUNTED, THREE};
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create};
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
-use crate::traces::all;
+use crate::traces::{all, shuffled};
 
 pub(super) const OPERATIONS: &[&str] = &["insert", "update", "removal", "search"];
 
@@ -14,12 +14,13 @@ pub(super) const LINES: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(1_000_000);
-        let cells = THREE.into_iter().flat_map(|(name, design)| {
+        let cells = COUNTED.into_iter().flat_map(|(name, design)| {
             [0, 1, 2].map(|operation| {
                 Cell::new(name, f64::from(operation), 2 * pairs, move || {
-                    let (garden, keys) = (create(design, counted(pairs))?, all(pairs));
+                    let (garden, mut keys) = (create(design, counted(pairs))?, all(pairs));
                     if operation > 0 {
                         garden.put(&keys, 1)?;
+                        keys = shuffled(&keys, pairs);
                     }
                     let before = garden.counts();
                     if operation < 2 {
@@ -71,7 +72,7 @@ pub(super) const READS: Study = Study {
     needs: Needs::Reads,
     cells: |setting| {
         let pairs = setting.count(100_000);
-        let cells = THREE.into_iter().flat_map(|(name, design)| {
+        let cells = COUNTED.into_iter().flat_map(|(name, design)| {
             [0, 1, 2, 3].map(|operation| {
                 Cell::new(name, f64::from(operation), 2 * pairs, move || {
                     let (garden, keys) = (create(design, counted(2 * pairs))?, all(pairs + 1_000));

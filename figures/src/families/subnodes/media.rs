@@ -1,13 +1,13 @@
 //! What a medium of blocks reads behind a cache, and how long operations wait for it, by the model of `read_model.rs`.
 
-use super::THREE;
 use super::counts::OPERATIONS;
 use super::splits::{ROOM_NOTE, STATES, at_random, halves};
+use super::{COUNTED, THREE};
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create, media};
 use crate::read_model::cache_bytes;
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
-use crate::traces::{all, ascending, eighty_twenty};
+use crate::traces::{all, ascending, eighty_twenty, shuffled};
 use holm_lab::measured::What;
 
 /// Operations, of which the first half fills the cache.
@@ -23,14 +23,14 @@ pub(super) const MEDIA: Study = Study {
     needs: Needs::Reads,
     cells: |setting| {
         let pairs = setting.count(100_000);
-        let cells = THREE.into_iter().flat_map(|(name, design)| {
+        let cells = COUNTED.into_iter().flat_map(|(name, design)| {
             [What::Put, What::Put, What::Remove, What::Get].into_iter().enumerate().map(move |(place, what)| {
                 Cell::new(name, place as f64, 2 * pairs, move || {
                     let some = SOME.min(pairs);
                     let (tree, keys) = (create(design, counted(2 * pairs))?, all(pairs + some));
                     let (loaded, new) = keys.split_at(pairs as usize);
                     tree.put(loaded, 1)?;
-                    let there = &loaded[..some as usize];
+                    let there = &shuffled(loaded, some)[..];
                     tree.media_costs(what, if place == 0 { new } else { there }, cache_bytes(pairs))
                 })
             })

@@ -6,7 +6,7 @@ use crate::claim::Cause;
 use crate::measured_tree::{counted, create, media};
 use crate::read_model::cache_bytes;
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
-use crate::traces::{all, ascending};
+use crate::traces::{all, ascending, shuffled};
 use holm_lab::measured::What;
 
 const OPERATIONS: &[&str] = &["insert", "insert in order", "update", "removal", "search"];
@@ -35,7 +35,7 @@ pub(super) const MEDIA_METRICS: Study = Study {
                         tree.put(keys, 1)?;
                         tree.end_epoch()?;
                     }
-                    let there = &loaded[..SOME.min(pairs) as usize];
+                    let there = &shuffled(loaded, SOME)[..];
                     tree.media_costs(what, if place < 2 { new } else { there }, cache_bytes(pairs))
                 })
             })
