@@ -127,7 +127,7 @@ pub trait Leaf: Persistent + Sized {
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full>;
 
-    /// The words of the longest record that the leaf's own block takes: see [`Leaf::lay`]. Zero: it has no room for any.
+    /// The words of the longest record that the leaf's own block takes: see [`Leaf::lay`]. Zero means none.
     const LONGEST_RECORD: usize = 0;
 
     /// Writes a record into the block of this leaf, whose number is `own`, where no state of this epoch and of the two
