@@ -2,7 +2,7 @@
 
 use crate::backups::{Contents, assert_same, fill};
 use crate::tools::{self, Stop, assert_sound, folder, relaxed};
-use holm::{BackupInfo, Database, Error, KeyspaceOptions, verify_backup};
+use holm::{BackupInfo, Database, Error, Expiry, Keyspace, KeyspaceOptions, Transaction, verify_backup};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -293,4 +293,37 @@ fn a_snapshot_of_a_transaction_does_not_hide_a_drop() {
         assert!((1..30).contains(&conflicts), "{conflicts} had no snapshot by then");
     });
     db.backup_to(stream).expect("a buffer");
+}
+
+/// A transaction that has gone on at a snapshot depends on a keyspace that it has read only since then: by a deadline,
+/// or by a scan. A backup keeps the leaves of that keyspace as they are, so their versions say nothing of its drop.
+#[test]
+fn a_commit_depends_on_a_keyspace_that_it_has_read_at_a_snapshot_alone() {
+    let deadline: fn(&Transaction, &Keyspace) =
+        |transaction, gone| assert_eq!(transaction.expiry(gone, "a").expect("sound"), Some(Expiry::Never));
+    let scan: fn(&Transaction, &Keyspace) = |transaction, gone| {
+        let pairs = transaction.range::<&[u8]>(gone, ..).expect("sound");
+        assert_eq!(pairs.count(), 1, "it is there at the snapshot");
+    };
+    for read in [deadline, scan] {
+        let folder = folder();
+        let db = relaxed(folder.path());
+        let gone = db.keyspace_with("gone", &KeyspaceOptions::new().expires(true)).expect("a name");
+        let other = db.keyspace("other").expect("a name");
+        gone.insert("a", "1").expect("room");
+        (0..4_000_u32).for_each(|key| other.insert(key.to_be_bytes(), "1").expect("room"));
+        let transaction = db.begin();
+        // One leaf for each read, and more of them than a transaction notes without a snapshot.
+        (0..90_u32).for_each(|leaf| {
+            assert!(transaction.get(&other, (leaf * 40).to_be_bytes()).expect("sound").is_some());
+        });
+        let stream = &mut Meddling::at(0, || {
+            read(&transaction, &gone);
+            assert!(db.drop_keyspace("gone").expect("a disk"));
+            transaction.insert(&other, "b", "2").expect("room");
+            let committed = transaction.commit();
+            assert!(matches!(committed, Err(Error::Conflict | Error::Dropped { .. })), "{committed:?}");
+        });
+        db.backup_to(stream).expect("a buffer");
+    }
 }

@@ -242,3 +242,16 @@ fn a_damaged_key_does_not_spread() {
     let space = db.keyspace("default").expect("always there");
     assert_eq!((space.len().expect("sound"), space.get(key(91)).expect("sound").as_deref()), (28, Some(&b"v"[..])));
 }
+
+/// A reader asks when keys expire only where keys can.
+#[test]
+fn keys_of_a_keyspace_without_expiry_have_none() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    db.keyspace("s").expect("a name").insert("a", "1").expect("room");
+    db.close().expect("a sound close");
+    let reader = Database::open_read_only(folder.path()).expect("closed");
+    let space = reader.existing_keyspace("s").expect("a catalog").expect("made");
+    let asked = space.expiry("a");
+    assert!(matches!(asked, Err(Error::Invalid { .. })), "{asked:?}");
+}

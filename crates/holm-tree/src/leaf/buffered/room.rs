@@ -19,7 +19,7 @@ use holm_medium::{Area, Medium, Persistent, Word, WriteHandle, parts};
 
 /// The words behind a leaf's pairs.
 pub trait Room: Persistent {
-    /// Their number: at most [`MOST_WORDS`].
+    /// Their number: at most 448.
     const WORDS: usize;
     /// Longer records lie in the record area, so that each leaf has room for several.
     const LONGEST: usize = Self::WORDS / LEAST_RECORDS;
