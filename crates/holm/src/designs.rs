@@ -10,6 +10,9 @@ use holm_tree::{Entry, designs};
 /// A table of designs over ordinary files.
 pub type Table = fn() -> Vec<Entry<Journaled, Records>>;
 
+/// The design of a new database for which none is chosen.
+pub(crate) const DEFAULT: &str = "buffered";
+
 /// The designs that ship with the store.
 pub(crate) fn shipped() -> Vec<Entry<Journaled, Records>> {
     designs::entries()

@@ -32,7 +32,8 @@ use std::time::SystemTime;
 pub struct Builder {
     pub(crate) durability: Durability,
     pub(crate) image: ImageMode,
-    pub(crate) design: String,
+    /// `None` means that the caller has not chosen.
+    pub(crate) design: Option<String>,
     pub(crate) designs: Table,
     pub(crate) create: bool,
     /// `None` means that the caller has not chosen.
@@ -66,7 +67,7 @@ impl Default for Builder {
         Builder {
             durability: Durability::default(),
             image: ImageMode::default(),
-            design: "buffered".into(),
+            design: None,
             designs: designs::shipped,
             create: true,
             capacity: None,
@@ -113,9 +114,10 @@ impl Builder {
         self
     }
 
-    /// Sets the leaf design, fixed when the database is created: `buffered`, the default; `holm`, whose leaves have up
-    /// to two blocks; or `clustered`, whose leaves have the small records of their pairs in their own pages, for data
-    /// larger than memory. `docs/designs` says what each costs.
+    /// Sets the leaf design. It is fixed when the database is created; without a call of this, a database is opened
+    /// with the one that it has. The designs are `buffered`, that of new databases; `holm`, whose leaves have up to two
+    /// blocks; and `clustered`, whose leaves have the small records of their pairs in their own pages, for data larger
+    /// than memory. `docs/designs` says what each costs.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -126,10 +128,11 @@ impl Builder {
     /// db.close()?;
     /// let other = Database::builder().design("buffered").open(&path);
     /// assert!(matches!(other, Err(Error::Geometry { .. })));
+    /// assert_eq!(Database::open(&path)?.stats().design, "holm");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn design(mut self, name: &str) -> Self {
-        self.design = name.into();
+        self.design = Some(name.into());
         self
     }
 

@@ -128,7 +128,8 @@ impl Repair {
         let mut report = RepairReport::default();
         let mut evidence = Evidence::open(&builder, &from, &mut report)?;
         // The designs that ship have the same blocks.
-        let name = evidence.superblock.as_ref().map_or(&builder.design, |superblock| &superblock.geometry.design);
+        let chosen = builder.design.as_deref().unwrap_or(designs::DEFAULT);
+        let name = evidence.superblock.as_ref().map_or(chosen, |superblock| &superblock.geometry.design);
         let design = designs::found(builder.designs, name)?;
         let Some(read) = design.read_block else {
             return Err(Error::Unsupported { what: format!("to repair a database of the design {:?}", design.name) });

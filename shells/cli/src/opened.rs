@@ -83,6 +83,9 @@ pub(crate) fn writable(path: &Path, writing: &Writing, create: bool) -> anyhow::
     if let Some(durability) = writing.durability {
         builder = builder.durability(durability);
     }
+    if let Some(design) = &writing.design {
+        builder = builder.design(design);
+    }
     builder.open(path).map_err(|error| cannot_open(path, error))
 }
 

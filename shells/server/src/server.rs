@@ -69,8 +69,9 @@ impl Server {
         let tls_listener = settings.tls_listen.map(listen).transpose()?;
         let tls_address = tls_listener.as_ref().map(TcpListener::local_addr).transpose()?;
         let path = settings.path.clone();
-        let db = Database::builder().durability(durability).open(&path);
-        let db = db.with_context(|| format!("opening {}", path.display()))?;
+        let builder = Database::builder().durability(durability);
+        let builder = settings.design.iter().fold(builder, |builder, design| builder.design(design));
+        let db = builder.open(&path).with_context(|| format!("opening {}", path.display()))?;
         tracing::info!(path = %path.display(), recovery = ?db.recovery().source, "opened");
         let databases = Databases::open(db, settings.databases)?;
         databases.notifications().set(settings.notify_keyspace_events.as_bytes());

@@ -79,6 +79,9 @@ pub struct Settings {
     /// What a reply to a write means
     #[arg(long, value_enum, default_value = "applied")]
     pub acknowledge: Acknowledge,
+    /// The leaf design of a folder that is created: buffered, holm, or clustered for data larger than memory
+    #[arg(long, value_name = "NAME")]
+    pub design: Option<String>,
     /// The number of databases that SELECT knows
     #[arg(long, default_value_t = 16, value_name = "N")]
     pub databases: u32,

@@ -36,10 +36,14 @@ impl<'a> Request<'a> {
     /// # Errors
     /// `Invalid`: there is no such design. `Unsupported`: the options exclude each other.
     pub(super) fn to_write(path: &'a Path, builder: &'a Builder) -> Result<Self> {
-        let design = designs::chosen(builder.designs, &builder.design)?;
+        let design = match (&builder.design, existing_design(&*builder.vfs, path)) {
+            (Some(chosen), _) => designs::chosen(builder.designs, chosen)?,
+            (None, Some(existing)) => designs::found(builder.designs, &existing)?,
+            (None, None) => designs::chosen(builder.designs, designs::DEFAULT)?,
+        };
         if !design.capabilities.per_epoch && builder.image == ImageMode::Shared {
             let what =
-                format!("the design {:?} cannot be durable per epoch: it needs ImageMode::Private", builder.design);
+                format!("the design {:?} cannot be durable per epoch: it needs ImageMode::Private", design.name);
             return Err(Error::Unsupported { what });
         }
         Ok(Request { path, builder, design })
@@ -101,6 +105,14 @@ pub(super) fn options_of(builder: &Builder, agrees: Agrees) -> JournaledOptions 
         log: LogOptions { total: builder.log_bytes.max(2 << 20), ..LogOptions::default() },
         agrees,
     }
+}
+
+/// Returns the design that a database was created with, which never changes; `None` if there is no sound superblock.
+/// Takes no lock: what is wrong with the files, or who has them, the open itself says.
+fn existing_design(vfs: &dyn Vfs, path: &Path) -> Option<String> {
+    let place = superblock_path(path);
+    let file = vfs.open(&place, How::READ).ok()?;
+    Superblock::read(&*file, &place).ok().map(|(superblock, _)| superblock.geometry.design)
 }
 
 /// Returns the design that a database was created with, and its superblock's file under a shared lock.

@@ -68,6 +68,10 @@ pub(crate) struct Writing {
     /// Keep a private image: the data must fit in memory, and a killed process loses what a power failure would
     #[arg(long)]
     pub(crate) memory: bool,
+    /// The leaf design of a database that is created: buffered, holm, or clustered for data larger than memory
+    /// [default: buffered]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) design: Option<String>,
 }
 
 /// The expiry of records that are stored.

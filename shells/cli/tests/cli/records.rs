@@ -175,6 +175,16 @@ fn durability_is_chosen_by_name() {
 }
 
 #[test]
+fn a_design_is_chosen_for_a_new_database() {
+    let sea = Sea::new();
+    sea.fed("load db --design clustered", b"a\tcoral\n").with(0);
+    sea.holm("put db b kelp").with(0);
+    assert_eq!(sea.holm("scan db").with(0), "a\tcoral\nb\tkelp\n");
+    let refused = sea.fed("load db --design buffered", b"c\tcrab\n");
+    assert!(refused.error.contains("clustered"), "{}", refused.error);
+}
+
+#[test]
 fn a_key_beyond_the_limit_is_refused() {
     let sea = Sea::new();
     sea.call(["put", "db", &"k".repeat(65_536 + 1), "v"]).complaint();

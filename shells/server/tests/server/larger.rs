@@ -1,6 +1,6 @@
 //! A keyspace that is larger than the memory of the server.
 
-use crate::client::encode;
+use crate::client::{Served, encode};
 use crate::process::Process;
 use std::io::{BufRead, Read, Write};
 use std::path::PathBuf;
@@ -88,4 +88,21 @@ fn a_keyspace_of_twice_the_memory_is_written_and_read_back() {
         (KEYS * VALUE as u64) >> 20
     );
     drop(process);
+}
+
+/// A folder is opened with the design that it was created with; another one is refused.
+#[test]
+fn a_folder_keeps_its_design() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("test.holm");
+    let served = Served::at(&path, &["--design", "clustered"]);
+    assert_eq!(served.client().ask("SET reef coral"), "OK");
+    served.stop();
+    let served = Served::at(&path, &[]);
+    assert_eq!(served.client().ask("GET reef"), "coral");
+    served.stop();
+    assert_eq!(holm::Database::open(&path).unwrap().stats().design, "clustered");
+    let settings = holm_server::Settings::for_folder(&path, &["--design", "buffered"]).unwrap();
+    let refused = holm_server::Server::start(settings).err().expect("another design");
+    assert!(format!("{refused:#}").contains("clustered"), "{refused:#}");
 }
