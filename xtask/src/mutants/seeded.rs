@@ -25,7 +25,7 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "logged records are not verified",
         file: "crates/holm-tree/src/rebuild/kept.rs",
-        before: "extent.is_none_or(|(offset, words)| logged.agrees(leaves.image(), Area::Records.at(offset), words))",
+        before: "record.is_none_or(|(location, words)| logged.agrees(leaves.image(), location, words))",
         after: "true",
     },
     Seeded {
@@ -121,8 +121,8 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "records of a dropped keyspace are free at once",
         file: "crates/holm/src/operation.rs",
-        before: "self.store.storage.space().retire_record(self.epoch(), offset, words);",
-        after: "self.store.storage.space().free_record(offset, words);",
+        before: "freed.into_iter().for_each(|payload| self.store.retire(self.epoch(), payload));",
+        after: "freed.into_iter().for_each(|payload| self.free_record(payload));",
     },
     Seeded {
         name: "orphans of a drop stay",
