@@ -42,8 +42,7 @@ impl<'a> Request<'a> {
             (None, None) => designs::chosen(builder.designs, designs::DEFAULT)?,
         };
         if !design.capabilities.per_epoch && builder.image == ImageMode::Shared {
-            let what =
-                format!("the design {:?} cannot be durable per epoch: it needs ImageMode::Private", design.name);
+            let what = format!("the design {:?} cannot be durable per epoch: it needs ImageMode::Private", design.name);
             return Err(Error::Unsupported { what });
         }
         Ok(Request { path, builder, design })
