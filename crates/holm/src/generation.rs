@@ -62,8 +62,7 @@ impl WritableStore {
     fn add_generation(&self, begin: impl FnOnce() -> Result<(u64, Epoch), MediumError>) -> Result<Arc<Generation>> {
         // Before the index tells writers of the generation: the first of them may give a block up.
         let retention = self.storage.space().retention();
-        let blocks =
-            (self.index.longest_record() > 0).then(|| retention.retain(FloorKind::Blocks, self.clock().active()));
+        let blocks = (self.longest_in_leaf > 0).then(|| retention.retain(FloorKind::Blocks, self.clock().active()));
         let (number, epoch) = begin()?;
         let ended = AtomicBool::new(false);
         let generation = Generation { number, epoch, begun: Instant::now(), ended, blocks: Mutex::new(blocks) };

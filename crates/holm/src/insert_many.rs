@@ -78,7 +78,7 @@ impl Keyspace {
         let (store, tree) = (self.store(), self.tree());
         let mut operation = Operation::begin_with_bytes(store, bytes)?;
         tree.check_not_dropped()?;
-        if store.index.longest_record() > 0 {
+        if store.longest_in_leaf > 0 {
             insert_each(store, tree, operation, &pairs[..sound])?;
             return pairs.get(sound).map_or(Ok(()), |(key, value)| limit(key, value));
         }

@@ -101,8 +101,14 @@ impl<H> Operation<'_, H> {
     #[inline]
     pub(crate) fn write_record(&self, key: &[u8], value: StoredValue<'_>, buffer: &mut Vec<u64>) -> Result<u64> {
         record::encode(key, value, buffer);
-        let offset = self.store.storage.write_record(&self.guard, buffer, self.store.persistence)?;
-        Ok(record::payload(offset, buffer.len()))
+        self.write_words(buffer)
+    }
+
+    /// The same of the words of a whole record.
+    #[inline]
+    fn write_words(&self, words: &[u64]) -> Result<u64> {
+        let offset = self.store.storage.write_record(&self.guard, words, self.store.persistence)?;
+        Ok(record::payload(offset, words.len()))
     }
 
     /// Writes the words of a whole record into free space that ends below an offset, and returns its payload; `None`
@@ -180,27 +186,17 @@ impl<H> Operation<'_, H> {
         value: StoredValue<'_>,
         buffer: &mut Vec<u64>,
     ) -> Result<()> {
-        if self.store.index.longest_record() > 0 && self.insert_in_leaf(tree, key, value, buffer)? {
+        record::encode(key, value, buffer);
+        if buffer.len() <= self.store.longest_in_leaf && self.put_in_leaf(tree, key, buffer)? {
             return Ok(());
         }
-        let payload = self.write_record(key, value, buffer)?;
+        let payload = self.write_words(buffer)?;
         self.put(tree, key, payload)
     }
 
-    /// Returns whether the leaf had room.
-    fn insert_in_leaf(
-        &mut self,
-        tree: &KeyspaceTree,
-        key: &[u8],
-        value: StoredValue<'_>,
-        buffer: &mut Vec<u64>,
-    ) -> Result<bool> {
-        record::encode(key, value, buffer);
-        let index = &self.store.index;
-        if buffer.len() > index.longest_record() {
-            return Ok(false);
-        }
-        match index.put_record(&tree.root, &mut self.guard, SearchKey::new(key), buffer) {
+    /// Puts the words of a record into the leaf of its key. Returns whether the leaf had room.
+    fn put_in_leaf(&mut self, tree: &KeyspaceTree, key: &[u8], words: &[u64]) -> Result<bool> {
+        match self.store.index.put_record(&tree.root, &mut self.guard, SearchKey::new(key), words) {
             Ok(PutRecord::Put(old)) => {
                 old.into_iter().for_each(|old| self.free_old(old));
                 Ok(true)

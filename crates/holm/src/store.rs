@@ -24,6 +24,8 @@ pub(crate) struct Store {
     /// What operations wait for before they return, and in strict mode reads too.
     pub(crate) durability: Durability,
     pub(crate) persistence: Persistence,
+    /// The words of the longest record that a leaf takes: [`Index::longest_record`], which each insert asks.
+    pub(crate) longest_in_leaf: usize,
     pub(crate) generations: Generations,
     /// The time by which keys expire.
     pub(crate) wall_clock: WallClock,
@@ -75,8 +77,10 @@ impl WritableStore {
         let search = Search::detect();
         let image = writer.storage().medium_image();
         let keys = Records { image, search, tolerates_damage: damage == Damage::Tolerated };
+        let index = (design.open)(writer.clone(), keys.clone(), search);
         WritableStore(Store {
-            index: (design.open)(writer.clone(), keys.clone(), search),
+            longest_in_leaf: index.longest_record(),
+            index,
             storage: writer,
             keys,
             path: path.into(),
