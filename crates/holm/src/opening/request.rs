@@ -36,11 +36,13 @@ impl<'a> Request<'a> {
     /// # Errors
     /// `Invalid`: there is no such design. `Unsupported`: the options exclude each other.
     pub(super) fn to_write(path: &'a Path, builder: &'a Builder) -> Result<Self> {
-        let design = match (&builder.design, existing_design(&*builder.vfs, path)) {
-            (Some(chosen), _) => designs::chosen(builder.designs, chosen)?,
-            (None, Some(existing)) => designs::found(builder.designs, &existing)?,
-            (None, None) => designs::chosen(builder.designs, designs::DEFAULT)?,
-        };
+        let design = match &builder.design {
+            Some(chosen) => designs::chosen(builder.designs, chosen),
+            None => existing_design(&*builder.vfs, path).map_or_else(
+                || designs::chosen(builder.designs, designs::DEFAULT),
+                |existing| designs::found(builder.designs, &existing),
+            ),
+        }?;
         if !design.capabilities.per_epoch && builder.image == ImageMode::Shared {
             let what = format!("the design {:?} cannot be durable per epoch: it needs ImageMode::Private", design.name);
             return Err(Error::Unsupported { what });
