@@ -12,7 +12,10 @@ type Copied = (u32, Vec<u64>);
 /// Returns the block that has a payload's record, and the record; `None` if it lies in the record area.
 fn in_block(keys: &Records, block_bytes: u64, changed: ChangedPayload) -> Option<(u64, Copied)> {
     let place = Place::of(changed.payload());
-    let words = record::words(&keys.image, changed.payload()).filter(|_| place.area == Area::Leaves)?;
+    if place.area != Area::Leaves {
+        return None;
+    }
+    let words = record::words(&keys.image, changed.payload())?;
     Some((place.offset / block_bytes, (changed.keyspace, words.iter().map(Word::read).collect())))
 }
 
