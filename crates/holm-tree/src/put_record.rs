@@ -42,14 +42,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 payload.map(|payload| latched.leaf.insert(&mut context, search_key, payload))
             };
             match put {
-                Some(Ok(old)) => {
-                    let old = old.map(|old| self.superseded(guard, latched.number, old));
-                    self.unlock(guard, latched);
-                    if old.is_none() {
-                        root.pairs.add(1);
-                    }
-                    return Ok(PutRecord::Put(old));
-                }
+                Some(Ok(old)) => return Ok(PutRecord::Put(self.end_put(root, guard, latched, old))),
                 Some(Err(_)) => {
                     latched.held.unlock_unchanged();
                     self.make_room(root, guard, search_key, None)?;

@@ -19,7 +19,7 @@ use crate::keys::Keys;
 use crate::latch::LatchGuard;
 use crate::leaf::{
     Capabilities, Durability as _, Full, Home, KeyRange, Leaf, Merge, Overflow as _, Prefetch, ReadContext,
-    RecoveryPoint, WriteContext,
+    RecoveryPoint, Replaced, WriteContext,
 };
 use crate::pairs::Pairs;
 use crate::postponed::Postponed;
@@ -267,12 +267,24 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             latched.held.unlock_unchanged();
             return Err(Full);
         };
+        Ok(self.end_put(root, guard, latched, old))
+    }
+
+    /// Releases the latch after an insert, and counts the pair if it replaced none.
+    #[inline(always)]
+    pub(crate) fn end_put(
+        &self,
+        root: &TreeRoot,
+        guard: &Guard<'_>,
+        latched: LatchedLeaf<'_, D>,
+        old: Option<Replaced>,
+    ) -> Option<Superseded> {
         let old = old.map(|old| self.superseded(guard, latched.number, old));
         self.unlock(guard, latched);
         if old.is_none() {
             root.pairs.add(1);
         }
-        Ok(old)
+        old
     }
 
     /// Removes a key from a leaf that is latched under a valid label and has room for it. Releases the latch, and
