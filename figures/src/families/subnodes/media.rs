@@ -1,7 +1,7 @@
 //! What a medium of blocks reads behind a cache, and how long operations wait for it, by the model of `read_model.rs`.
 
 use super::counts::OPERATIONS;
-use super::splits::{ROOM_NOTE, STATES, at_random, halves};
+use super::splits::{ROOM_NOTE, exact_cells};
 use super::{COUNTED, THREE};
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create, media};
@@ -73,17 +73,7 @@ pub(super) const MEDIA_WITHOUT: Study = Study {
                  1 and as many new ones",
     exact: true,
     needs: Needs::Reads,
-    cells: |setting| {
-        let pairs = setting.count(20_000);
-        let cells = STATES.map(|(name, has_room)| {
-            Cell::new(name, 0.0, 4 * pairs, move || {
-                let keys = at_random(pairs);
-                let tree = halves(counted(2 * pairs), &keys, has_room)?;
-                tree.media_costs(What::Put, &keys.1, cache_bytes(pairs))
-            })
-        });
-        cells.into()
-    },
+    cells: |setting| exact_cells(setting, |tree, new| tree.media_costs(What::Put, new, cache_bytes(new.len() as u64))),
     figures: &[Figure {
         id: "SS-F1e",
         title: "Blocks of 256 bytes read and written, with and without splits",

@@ -3,6 +3,7 @@
 use super::{LATENCY, NOTE, THREE};
 use crate::claim::Cause;
 use crate::measured_tree::{MeasuredTree, PERCENTILES, TAIL, TreeSetup, counted, create, setup};
+use crate::setting::Setting;
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
 use crate::traces::{all, ascending, eighty_twenty};
 use anyhow::Result;
@@ -42,12 +43,12 @@ pub(super) const SPLITS: Study = Study {
 
 /// A tree that lacks half of its keys and splits when they arrive; and a tree that has removed them again, and has room
 /// for them.
-pub(super) const STATES: [(&str, bool); 2] = [("splitting", false), ("with room", true)];
+const STATES: [(&str, bool); 2] = [("splitting", false), ("with room", true)];
 
 /// The keys that are present, and those that arrive later.
 type Halves = fn(u64) -> (Vec<u64>, Vec<u64>);
 
-pub(super) fn at_random(pairs: u64) -> (Vec<u64>, Vec<u64>) {
+fn at_random(pairs: u64) -> (Vec<u64>, Vec<u64>) {
     let mut old = all(2 * pairs);
     let new = old.split_off(pairs as usize);
     (old, new)
@@ -64,7 +65,7 @@ fn in_order(pairs: u64) -> (Vec<u64>, Vec<u64>) {
     (old, new)
 }
 
-pub(super) fn halves(setup: TreeSetup, (old, new): &(Vec<u64>, Vec<u64>), has_room: bool) -> Result<MeasuredTree> {
+fn halves(setup: TreeSetup, (old, new): &(Vec<u64>, Vec<u64>), has_room: bool) -> Result<MeasuredTree> {
     let garden = create("lb_tree", setup)?;
     garden.put(old, 1)?;
     if has_room {
@@ -72,6 +73,18 @@ pub(super) fn halves(setup: TreeSetup, (old, new): &(Vec<u64>, Vec<u64>), has_ro
         garden.remove(new, 1)?;
     }
     Ok(garden)
+}
+
+/// The cells of exact counts: what the keys that arrive at random cost a tree in each state.
+pub(super) fn exact_cells(setting: &Setting, count: fn(&MeasuredTree, &[u64]) -> Result<Vec<f64>>) -> Vec<Cell> {
+    let pairs = setting.count(20_000);
+    let cells = STATES.map(|(name, has_room)| {
+        Cell::new(name, 0.0, 4 * pairs, move || {
+            let keys = at_random(pairs);
+            count(&halves(counted(2 * pairs), &keys, has_room)?, &keys.1)
+        })
+    });
+    cells.into()
 }
 
 const QUEUES: &str = "The paper says 1.9 to 3.5 times better at p99 and up to 62 times at p99.999, with 32 threads \
@@ -142,17 +155,11 @@ pub(super) const WITHOUT_READS: Study = Study {
     exact: true,
     needs: Needs::Reads,
     cells: |setting| {
-        let pairs = setting.count(20_000);
-        let cells = STATES.map(|(name, has_room)| {
-            Cell::new(name, 0.0, 4 * pairs, move || {
-                let keys = at_random(pairs);
-                let garden = halves(counted(2 * pairs), &keys, has_room)?;
-                let before = garden.counts();
-                let read = garden.lines_put(&keys.1)?;
-                Ok(vec![(garden.counts() - before).flushes as f64 / pairs as f64, read])
-            })
-        });
-        cells.into()
+        exact_cells(setting, |tree, new| {
+            let before = tree.counts();
+            let read = tree.lines_put(new)?;
+            Ok(vec![(tree.counts() - before).flushes as f64 / new.len() as f64, read])
+        })
     },
     figures: &[Figure {
         id: "SS-F1c",
