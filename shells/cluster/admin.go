@@ -59,6 +59,8 @@ func (h *host) administer(verb string, given []string) ([]byte, error) {
 			return now.bytes(), nil
 		}
 		return nil, nil
+	case verb == "FOLDERS" && len(given) == 0:
+		return json.Marshal(h.folders())
 	case verb == "PLACEMENT" && len(given) == 0:
 		now, _, err := h.readMeta()
 		if err != nil || now == nil {

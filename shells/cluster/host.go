@@ -7,7 +7,6 @@ import (
 	"crypto/sha1"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,9 +66,11 @@ type host struct {
 	placement  atomic.Pointer[placement]
 	complaints sync.Map
 	isFull     atomic.Bool
-	context    context.Context
-	stop       context.CancelFunc
-	failed     chan error
+	// Nothing until a founder knows the others.
+	founders atomic.Pointer[founders]
+	context  context.Context
+	stop     context.CancelFunc
+	failed   chan error
 	// When the loop of the node went round last, in nanoseconds.
 	lastBeat atomic.Int64
 	begun    time.Time
@@ -91,28 +92,6 @@ func quiet() {
 		"settings", "order", "tan", "utils", "server", "registry", "snapshot", "id", "pebblekv"} {
 		logger.GetLogger(name).SetLevel(logger.ERROR)
 	}
-}
-
-var (
-	errOtherFolder = errors.New("another folder is this node: the one with this id was lost, and must not be made " +
-		"again; `holm-cluster join` makes a new node")
-	errRemoved = errors.New("this node was removed from the cluster")
-)
-
-// checkIdentity refuses a folder that is made again under the id of a node that others know, before it takes part: it
-// would not know what it has promised. It refuses a version that is too old for the cluster.
-func checkIdentity(first *placement, with *settings, credentials *credentials, knows uint8) error {
-	found := newest(first, with.ID, credentials)
-	if found == nil {
-		return nil
-	}
-	switch known := found.node(with.ID); {
-	case known == nil:
-		return errRemoved
-	case known.Folder != "" && known.Folder != with.Folder:
-		return errOtherFolder
-	}
-	return found.checkLevel(knows)
 }
 
 func startHost(folder string, with *settings, tests trials) (*host, error) {
@@ -160,7 +139,7 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 	return started, nil
 }
 
-// startReplicas begins the replicas that have a log here, and those of a cluster that was just made.
+// startReplicas begins the replicas that have a log here. Those of a cluster that was just made follow.
 func (h *host) startReplicas(folder string) error {
 	var err error
 	if h.replicas, err = openReplicas(h, folder); err != nil {
@@ -174,18 +153,19 @@ func (h *host) startReplicas(folder string) error {
 			}
 			// All nodes may have just begun: nobody else would serve clients.
 			h.lanes[number].Load().isReady.Store(!h.replicas.isListening(id))
-		} else if !h.settings.IsJoined && len(known) == 0 {
-			members := map[uint64]dragonboat.Target{}
-			for _, one := range h.settings.replicas(number) {
-				members[one.ID] = one.Raft
-			}
-			if _, isMember := members[h.settings.ID]; isMember {
-				if err := h.replicas.begin(number, h.settings.ID, members); err != nil {
-					return err
-				}
-				h.lanes[number].Load().isReady.Store(true)
-			}
 		}
+	}
+	noted, err := readFounders(folder)
+	if err != nil {
+		return err
+	}
+	if noted == nil && (h.settings.IsJoined || len(known) > 0) {
+		// Former versions have noted nothing.
+		noted = &founders{HasBegun: true}
+	}
+	h.founders.Store(noted)
+	if !h.isFounded() {
+		go h.found(h.context, folder)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ const usage = `holm-cluster: Holm on several machines, for clients of the Redis 
   holm-cluster init --folder F --cluster NAME --id N --members MEMBERS [--groups 16]
       makes the folder of a node. MEMBERS are the same for all nodes: ID=ADDRESS/RAFT-ADDRESS or
       ID=ADDRESS/RAFT-ADDRESS/PLAIN-ADDRESS, separated by commas. Clients of a cluster connect to the first address,
-      those that know nothing of clusters to the last one.
+      those that know nothing of clusters to the last one. The cluster begins once all members run.
   holm-cluster serve --folder F [--page ADDRESS]
       runs the node of a folder; with a page of its groups, and /metrics.
   holm-cluster join --at ADDRESS --folder F --address A --raft R [--plain P]

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -97,7 +98,7 @@ func (h *host) leads(group int) bool {
 // reconcileGroup takes the next step of this node for a group.
 func (h *host) reconcileGroup(ctx context.Context, group int) error {
 	now := h.placement.Load()
-	if now.Version == 0 {
+	if now.Version == 0 || !h.isFounded() {
 		return nil
 	}
 	g := &now.Groups[group]
@@ -265,16 +266,16 @@ func (h *host) register() {
 	isNoted := func(known *placed) bool {
 		return known.Folder == h.settings.Folder && known.HasServed && known.knows() == h.knows
 	}
-	switch known := now.node(h.settings.ID); {
-	case known == nil, isNoted(known):
+	switch known, err := now.identity(h.settings); {
+	case errors.Is(err, errOtherFolder):
+		h.fail(err)
 		return
-	case known.Folder != "" && known.Folder != h.settings.Folder:
-		h.fail(errOtherFolder)
+	case err != nil, isNoted(known), !h.isFounded():
 		return
 	}
 	_ = h.change(func(p *placement) (bool, error) {
-		known := p.node(h.settings.ID)
-		if known == nil || isNoted(known) || known.Folder != "" && known.Folder != h.settings.Folder {
+		known, err := p.identity(h.settings)
+		if err != nil || isNoted(known) {
 			return false, nil
 		}
 		if err := p.checkLevel(h.knows); err != nil {

@@ -170,6 +170,39 @@ func TestANodeWhoseFolderIsLostIsRefusedAndReplaced(t *testing.T) {
 	must(t, cluster.Equal(ctx))
 }
 
+// A founder that is made again and a node that missed the last entries are two of three.
+func TestALostFounderAndANodeThatIsBehindAreNoMajority(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{}), context.Background()
+	must(t, trial.Until(20*time.Second, func() error {
+		said, err := cluster.Operate("status")
+		if err != nil || strings.Count(said, ": up, 5 replicas") != 3 {
+			return fmt.Errorf("%s: %w", said, err)
+		}
+		return nil
+	}))
+	cluster.Kill(0)
+	node := cluster.Node(1)
+	for step := range 20 {
+		must(t, trial.Until(20*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", step), step, 0).Err() }))
+	}
+	node.Close()
+	cluster.Kill(1)
+	cluster.Kill(2)
+	must(t, cluster.Lose(2, false))
+	must(t, cluster.Initialize(2))
+	must(t, cluster.StartNode(2))
+	time.Sleep(time.Second)
+	must(t, cluster.StartNode(0))
+	must(t, cluster.Await(2))
+	must(t, cluster.StartNode(1))
+	must(t, cluster.Ready(ctx))
+	node = cluster.Node(0)
+	defer node.Close()
+	for step := range 20 {
+		same(t, "GET", node.Get(ctx, fmt.Sprint("key", step)).Val(), step)
+	}
+}
+
 func TestALeaderIsMovedAndStays(t *testing.T) {
 	cluster, ctx := start(t, trial.Settings{}), context.Background()
 	for _, to := range []string{"2", "3", "1"} {

@@ -1,0 +1,196 @@
+// Founding: a founder begins its first replicas once all founders have said which folder is which node, and once it has
+// noted that. From then on each of them knows a folder that is made again under an old id: it does not know what the
+// former one has promised, and with a node that missed the last entries it would be a majority without them.
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/lni/dragonboat/v4"
+)
+
+const foundersFile = "founders.json"
+
+// How often a founder asks the others again.
+const foundingTime = 50 * time.Millisecond
+
+var (
+	errOtherFolder = errors.New("another folder is this node: the one with this id was lost, and must not be made " +
+		"again; `holm-cluster join` makes a new node")
+	errRemoved = errors.New("this node was removed from the cluster")
+)
+
+// founders are what a founder has noted of all of them.
+type founders struct {
+	// By id.
+	Folders map[uint64]string `json:"folders"`
+	// The first replicas have logs.
+	HasBegun bool `json:"begun"`
+}
+
+// readFounders returns what was noted in a folder; nothing if nothing was.
+func readFounders(folder string) (*founders, error) {
+	text, err := os.ReadFile(filepath.Join(folder, foundersFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	read := &founders{}
+	if err := json.Unmarshal(text, read); err != nil {
+		return nil, fmt.Errorf("%s: %w", foundersFile, err)
+	}
+	return read, nil
+}
+
+func (f *founders) write(folder string) error {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return writeWhole(filepath.Join(folder, foundersFile), text)
+}
+
+// isOther returns whether another folder is a node.
+func isOther(known string, with *settings) bool { return known != "" && known != with.Folder }
+
+// identity returns what the placement says of this node, unless it speaks of another one.
+func (p *placement) identity(with *settings) (*placed, error) {
+	switch known := p.node(with.ID); {
+	case known == nil:
+		return nil, errRemoved
+	case isOther(known.Folder, with):
+		return nil, errOtherFolder
+	default:
+		return known, nil
+	}
+}
+
+// checkIdentity refuses a folder that the placement does not know, before it takes part, and a version that is too old
+// for the cluster.
+func checkIdentity(first *placement, with *settings, credentials *credentials, knows uint8) error {
+	found := newest(first, with.ID, credentials)
+	if found == nil {
+		return nil
+	}
+	if _, err := found.identity(with); err != nil {
+		return err
+	}
+	return found.checkLevel(knows)
+}
+
+// folders returns which folder is which node, as far as this node knows.
+func (h *host) folders() map[uint64]string {
+	known := map[uint64]string{h.settings.ID: h.settings.Folder}
+	for _, one := range h.placement.Load().Nodes {
+		if one.Folder != "" {
+			known[one.ID] = one.Folder
+		}
+	}
+	if noted := h.founders.Load(); noted != nil {
+		for id, folder := range noted.Folders {
+			known[id] = folder
+		}
+	}
+	return known
+}
+
+// isFounded returns whether this node's first replicas were begun. A node that has joined has none.
+func (h *host) isFounded() bool {
+	noted := h.founders.Load()
+	return noted != nil && noted.HasBegun
+}
+
+// found asks the founders until all have answered, and begins the first replicas.
+func (h *host) found(ctx context.Context, folder string) {
+	noted, last := h.founders.Load(), ""
+	for noted == nil {
+		all, err := h.askFounders()
+		switch {
+		case errors.Is(err, errOtherFolder):
+			h.fail(err)
+			return
+		case err == nil:
+			noted = &founders{Folders: all}
+			continue
+		case err.Error() != last:
+			last = err.Error()
+			fmt.Fprintln(os.Stderr, "holm-cluster: the cluster begins once all its founders have answered:", last)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(foundingTime):
+		}
+	}
+	if err := h.beginFirst(folder, noted.Folders); err != nil && ctx.Err() == nil {
+		h.fail(err)
+	}
+}
+
+// askFounders asks all other founders at a time which folder is which node.
+func (h *host) askFounders() (map[uint64]string, error) {
+	all := map[uint64]string{h.settings.ID: h.settings.Folder}
+	said, failed := make([]string, len(h.settings.Members)), make([]error, len(h.settings.Members))
+	var asking sync.WaitGroup
+	for at, one := range h.settings.Members {
+		if one.ID != h.settings.ID {
+			asking.Go(func() {
+				said[at], failed[at] = h.credentials.askOnce(one.Address, dialTimeout, "HOLM.CLUSTER", "FOLDERS")
+			})
+		}
+	}
+	asking.Wait()
+	for at, one := range h.settings.Members {
+		if one.ID == h.settings.ID {
+			continue
+		}
+		var known map[uint64]string
+		if failed[at] == nil {
+			failed[at] = json.Unmarshal([]byte(said[at]), &known)
+		}
+		if isOther(known[h.settings.ID], h.settings) {
+			return nil, errOtherFolder
+		}
+		all[one.ID] = known[one.ID]
+	}
+	return all, errors.Join(failed...)
+}
+
+// beginFirst begins the first replicas that have no log yet: a founder may have ended between two of them. What it knows
+// of the others is durable before it promises them anything.
+func (h *host) beginFirst(folder string, all map[uint64]string) error {
+	noted := &founders{Folders: all}
+	if err := noted.write(folder); err != nil {
+		return err
+	}
+	h.founders.Store(noted)
+	for number := range h.lanes {
+		members := map[uint64]dragonboat.Target{}
+		for _, one := range h.settings.replicas(number) {
+			members[one.ID] = one.Raft
+		}
+		if _, isMember := members[h.settings.ID]; !isMember || h.lane(number) != nil {
+			continue
+		}
+		if err := h.replicas.begin(number, h.settings.ID, members); err != nil {
+			return err
+		}
+		h.lanes[number].Load().isReady.Store(true)
+	}
+	done := &founders{Folders: all, HasBegun: true}
+	if err := done.write(folder); err != nil {
+		return err
+	}
+	h.founders.Store(done)
+	return nil
+}
