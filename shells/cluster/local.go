@@ -43,7 +43,7 @@ func local(arguments []string) error {
 	count := flags.Int("nodes", 3, "the number of nodes")
 	port := flags.Int("port", 7001, "the port of the first node for clients; those of the others follow")
 	groups := flags.Int("groups", 16, "the number of groups")
-	election := flags.Uint64("election-ms", 1000, "without a leader for that long, an election")
+	election := flags.Uint64("election-ms", defaultElection, "without a leader for that long, an election")
 	_ = flags.Parse(arguments)
 	if *folder == "" {
 		return errors.New("--folder is needed")

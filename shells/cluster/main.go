@@ -94,7 +94,7 @@ func initialize(arguments []string) error {
 	flags.IntVar(&made.Groups, "groups", 16, "the number of groups, for ever")
 	flags.StringVar(&made.Password, "password", os.Getenv("HOLM_CLUSTER_PASSWORD"),
 		"what clients must say; better in HOLM_CLUSTER_PASSWORD")
-	flags.Uint64Var(&made.ElectionMilliseconds, "election-ms", 1000, "without a leader for that long, an election")
+	flags.Uint64Var(&made.ElectionMilliseconds, "election-ms", defaultElection, "without a leader for that long, an election")
 	flags.Uint64Var(&made.SnapshotEntries, "snapshot-entries", 20_000, "after so many entries a log is shortened")
 	flags.StringVar(&made.Authority, "ca", "", "certificate of the authority of the nodes")
 	flags.StringVar(&made.Certificate, "cert", "", "certificate of this node")

@@ -158,6 +158,10 @@ func readSettings(folder string) (*settings, error) {
 	return &read, read.check()
 }
 
+// With this time without a leader an election ends within twice that, and a little: clients wait for less than 2 s. It is
+// ten times what a heartbeat of a busy node may be late by.
+const defaultElection = 750
+
 // What folders have whose settings do not say it.
 const formerLogWriters = 16
 

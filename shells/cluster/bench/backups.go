@@ -87,7 +87,7 @@ func inCluster(folder string, groups int, with load, work func(*cluster) (float6
 	if err := os.Mkdir(folder, 0o750); err != nil {
 		return 0, err
 	}
-	started, err := trial.Start(folder, trial.Settings{Groups: groups, Init: []string{"--election-ms", "1000"}})
+	started, err := trial.Start(folder, trial.Settings{Groups: groups, Init: []string{"--election-ms", "750"}})
 	if err != nil {
 		return 0, err
 	}

@@ -49,7 +49,7 @@ func catchUpOnce(with load, rate int, folder string, groups int) (caughtUp, erro
 	ctx := context.Background()
 	// Logs are short, as they are after some hours: replicas get their groups as streams.
 	started, err := trial.Start(folder, trial.Settings{
-		Groups: groups, Init: []string{"--election-ms", "1000", "--snapshot-entries", "500"},
+		Groups: groups, Init: []string{"--election-ms", "750", "--snapshot-entries", "500"},
 	})
 	if err != nil {
 		return caughtUp{}, err

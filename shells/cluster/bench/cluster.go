@@ -36,7 +36,7 @@ func (c *cluster) name() string { return c.title }
 func (c *cluster) start(ctx context.Context) error {
 	if c.running == nil {
 		started, err := trial.Start(c.folder, trial.Settings{
-			Groups: c.groups, Program: c.program, Init: []string{"--election-ms", "1000"},
+			Groups: c.groups, Program: c.program, Init: []string{"--election-ms", "750"},
 		})
 		if err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 
 func main() {
 	runs := flag.Int("runs", 20, "how often the leader is killed")
-	election := flag.Int("election-ms", 1000, "the nodes' --election-ms")
+	election := flag.Int("election-ms", 750, "the nodes' --election-ms")
 	flag.Parse()
 	trial.Quiet()
 	if err := measure(*runs, *election); err != nil {
