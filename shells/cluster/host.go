@@ -164,7 +164,11 @@ func (h *host) startReplicas(folder string) error {
 		noted = &founders{HasBegun: true}
 	}
 	h.founders.Store(noted)
-	if !h.isFounded() {
+	switch {
+	case h.isFounded():
+	case len(h.settings.Members) == 1:
+		return h.beginFirst(folder, map[uint64]string{h.settings.ID: h.settings.Folder})
+	default:
 		go h.found(h.context, folder)
 	}
 	return nil
@@ -222,6 +226,9 @@ func (h *host) served(group int) *lane {
 
 // leader returns the node that leads a group, as far as this node knows.
 func (h *host) leader(group int) (member, bool) {
+	if !h.isFounded() {
+		return member{}, false
+	}
 	now := h.placement.Load()
 	g := &now.Groups[group]
 	if h.served(group) == nil {

@@ -47,6 +47,21 @@ func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 		atLevel(t, cluster, level)
 	}
 	running.check(t, cluster)
+	// Each group gets entries of the new level, once each node has noticed it.
+	for at := range cluster.Addresses {
+		node := cluster.Node(at)
+		must(t, trial.Until(20*time.Second, func() error {
+			said, err := node.Do(ctx, "HOLM.CLUSTER", "MAP").Text()
+			if err == nil && !strings.Contains(said, `"level":3,"next"`) {
+				err = fmt.Errorf("%s", said)
+			}
+			return err
+		}))
+		for step := range 40 {
+			must(t, node.Set(ctx, fmt.Sprint("level", step), step, 0).Err())
+		}
+		node.Close()
+	}
 	must(t, cluster.Equal(ctx))
 	// The others say which level the cluster has.
 	refuses := func(at int, words string) {
