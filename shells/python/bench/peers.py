@@ -83,7 +83,7 @@ class Holm(Mapped):
     def short_scans(self, starts: List[bytes], length: int) -> int:
         db, total = self.db, 0
         for start in starts:
-            for _, value in db.range(start, limit=length):
+            for _, value in db.range(start, limit=length).to_list():
                 total += len(value)
         return total
 

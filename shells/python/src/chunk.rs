@@ -11,6 +11,9 @@ const FIRST: usize = 8;
 /// The pairs of its largest chunk.
 const MOST: usize = 512;
 
+/// The bytes that a first chunk has room for at once.
+const FIRST_BYTES: usize = 2048;
+
 /// The bytes after which a chunk takes no further pair.
 const MOST_BYTES: usize = 128 << 10;
 
@@ -29,7 +32,8 @@ impl Chunk {
     /// Returns an empty chunk for a cursor that returns at most `most` pairs.
     pub(crate) fn new(most: Option<usize>) -> Self {
         let first = most.map_or(FIRST, |most| most.clamp(1, MOST));
-        Chunk { bytes: Vec::new(), ends: Vec::new(), next: 0, wanted: first, next_wanted: first }
+        let (bytes, ends) = (Vec::with_capacity(FIRST_BYTES), Vec::with_capacity(first));
+        Chunk { bytes, ends, next: 0, wanted: first, next_wanted: first }
     }
 
     /// Forgets its pairs and wants more of them than before.
