@@ -5,9 +5,10 @@ use crate::command::{BLOCKING, Command, DIRECT, WRITE};
 use crate::context::{Context, Millis};
 use crate::cursors::Cursors;
 use crate::events::Effects;
-use crate::over_holm::{AtOneInstant, AtSnapshot, Databases, Direct, Within};
+use crate::over_holm::{AtSnapshot, Databases};
 use crate::refusal::{Outcome, Refusal};
 use crate::reply::Reply;
+use crate::spaces::{AtOneInstant, Direct, Within};
 use holm::{Snapshot, Transaction};
 
 /// A function that carries out a command.

@@ -8,9 +8,10 @@ use crate::arguments::Arguments;
 use crate::command::{BLOCKING, Command, ONE, WRITE};
 use crate::events::Effects;
 use crate::execute::{At, Function, run};
-use crate::over_holm::{Databases, Within};
+use crate::over_holm::Databases;
 use crate::refusal::{Outcome, Refusal};
 use crate::reply::Reply;
+use crate::spaces::Within;
 use crate::store::{Area, Range, Store, Visitor};
 use holm::Slice;
 use std::cell::{Cell, RefCell};
@@ -34,7 +35,7 @@ struct Kept {
 
 /// The transaction of several commands.
 struct Shared<'d> {
-    within: Within<'d>,
+    within: Within<'d, Databases>,
     /// The running command has written, or has tried to.
     has_written: Rc<Cell<bool>>,
     /// The record that was used last: mostly all commands change it.

@@ -5,7 +5,8 @@
 //! | `request`, `arguments` | the parser of requests, and the words of a command |
 //! | `reply` | replies as values, and their bytes in both versions of the protocol |
 //! | `command`, `table` | what is known about each command; the table of all, with one line for each function |
-//! | `store` | what commands need of a store; `over_holm` is that of one database of Holm |
+//! | `store`, `spaces` | what commands need of a store; the stores over keyspaces |
+//! | `over_holm` | which keyspaces the databases of a server have |
 //! | `execute`, `one_key`, `many_gets`, `joined` | running commands: one, several at one instant, or at a snapshot |
 //! | `context`, `entry`, `walk`, `window` | what a command sees: the time, keys and their records, walks over them |
 //! | `record`, `rows` | the bytes at rest |
@@ -51,6 +52,7 @@ mod reply;
 mod request;
 mod rows;
 mod sketch;
+mod spaces;
 mod store;
 mod sweep;
 mod sweep_part;
@@ -81,6 +83,7 @@ pub use record::describe_record;
 pub use refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX, WRONG_TYPE};
 pub use reply::{Bulks, Bytes, Protocol, Reply, bulk};
 pub use request::{ProtocolError, RequestLimits, RequestParser};
+pub use spaces::{AtOneInstant, Direct, Space, Spaces, Within};
 pub use store::{Area, Range, Store, Visitor};
 pub use sweep::Swept;
 pub use table::{TABLE, UNSUPPORTED};

@@ -1,4 +1,4 @@
-//! The store of commands over a database of Holm: direct reads, transactions, and snapshots.
+//! The numbered databases of a server in a database of Holm, and reads of them at a snapshot.
 //!
 //! Each numbered database has two keyspaces: `db0` has its keys, `db0.rows` what belongs to them. They are created
 //! when they are first needed. The keyspace `server` has what belongs to no database.
@@ -9,28 +9,12 @@
 
 use crate::events::Notifications;
 use crate::refusal::{Outcome, Refusal};
+use crate::spaces::{Space, Spaces, walk_lent};
 use crate::store::{Area, Range, Store, Visitor};
 use crate::turns::Turns;
-use holm::{Database, Keyspace, ReadTransaction, Slice, Snapshot, Transaction};
-use std::ops::ControlFlow;
+use holm::{Database, Keyspace, Slice, Snapshot};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-
-/// The two keyspaces of a numbered database.
-#[derive(Debug)]
-pub(crate) struct Space {
-    pub(crate) keys: Keyspace,
-    pub(crate) rows: Keyspace,
-}
-
-impl Space {
-    fn area(&self, area: Area) -> &Keyspace {
-        match area {
-            Area::Keys => &self.keys,
-            Area::Rows => &self.rows,
-        }
-    }
-}
 
 /// The numbered databases of a server.
 #[derive(Debug)]
@@ -233,155 +217,33 @@ impl Databases {
         &self.order
     }
 
-    fn next_version(&self) -> u64 {
-        self.versions.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
     /// Returns the number of keys of a database, those that have expired and are not removed yet included.
     ///
     /// # Errors
     /// Those of the store.
     pub fn key_count(&self, number: u32) -> Outcome<u64> {
-        self.len(number)
+        Spaces::key_count(self, number)
+    }
+}
+
+impl Spaces for Databases {
+    const READ_ONLY: Refusal = READ_ONLY;
+
+    fn existing(&self, number: u32) -> Outcome<Option<&Space>> {
+        Ok(Databases::existing(self, number)?)
     }
 
-    fn len(&self, number: u32) -> Outcome<u64> {
-        Ok(self.existing(number)?.map_or(Ok(0), |space| space.keys.len())?)
+    fn space(&self, number: u32) -> Outcome<&Space> {
+        Databases::space(self, number)
+    }
+
+    fn next_version(&self) -> u64 {
+        self.versions.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
 /// A store that refuses writes says so.
 const READ_ONLY: Refusal = Refusal::text("READONLY the connection reads at a snapshot: end it before you write");
-
-/// Walks over pairs that are owned.
-fn walk<I>(pairs: I, reverse: bool, visit: &mut Visitor<'_>) -> Outcome<()>
-where
-    I: DoubleEndedIterator<Item = holm::Result<(Slice, Slice)>>,
-{
-    let mut pairs = pairs;
-    while let Some(pair) = if reverse { pairs.next_back() } else { pairs.next() } {
-        let (key, value) = pair?;
-        if visit(&key, &value) == ControlFlow::Break(()) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Walks over pairs that an iterator lends.
-pub(crate) fn walk_lent(mut pairs: holm::Iter, reverse: bool, visit: &mut Visitor<'_>) -> Outcome<()> {
-    while let Some(pair) = if reverse { pairs.next_back_ref() } else { pairs.next_ref() } {
-        let (key, value) = pair?;
-        if visit(key, value) == ControlFlow::Break(()) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Reads, each at an instant of its own: enough for commands that read one key.
-pub(crate) struct Direct<'d>(pub(crate) &'d Databases);
-
-impl Store for Direct<'_> {
-    fn get(&self, database: u32, area: Area, key: &[u8]) -> Outcome<Option<Slice>> {
-        Ok(self.0.existing(database)?.map_or(Ok(None), |space| space.area(area).get(key))?)
-    }
-
-    fn insert(&self, _: u32, _: Area, _: &[u8], _: &[u8]) -> Outcome<()> {
-        Err(READ_ONLY)
-    }
-
-    fn remove(&self, _: u32, _: Area, _: &[u8]) -> Outcome<()> {
-        Err(READ_ONLY)
-    }
-
-    fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
-        match self.0.existing(database)? {
-            Some(space) => walk_lent(space.area(area).range::<&[u8]>((range.low, range.high)), range.reverse, visit),
-            None => Ok(()),
-        }
-    }
-
-    fn len(&self, database: u32) -> Outcome<u64> {
-        self.0.len(database)
-    }
-
-    fn next_version(&self) -> u64 {
-        self.0.next_version()
-    }
-}
-
-/// Reads of one instant.
-pub(crate) struct AtOneInstant<'d> {
-    pub(crate) databases: &'d Databases,
-    pub(crate) transaction: &'d ReadTransaction,
-}
-
-impl Store for AtOneInstant<'_> {
-    fn get(&self, database: u32, area: Area, key: &[u8]) -> Outcome<Option<Slice>> {
-        let space = self.databases.existing(database)?;
-        Ok(space.map_or(Ok(None), |space| self.transaction.get(space.area(area), key))?)
-    }
-
-    fn insert(&self, _: u32, _: Area, _: &[u8], _: &[u8]) -> Outcome<()> {
-        Err(READ_ONLY)
-    }
-
-    fn remove(&self, _: u32, _: Area, _: &[u8]) -> Outcome<()> {
-        Err(READ_ONLY)
-    }
-
-    fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
-        match self.databases.existing(database)? {
-            Some(space) => {
-                walk(self.transaction.range::<&[u8]>(space.area(area), (range.low, range.high))?, range.reverse, visit)
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn len(&self, database: u32) -> Outcome<u64> {
-        self.databases.len(database)
-    }
-
-    fn next_version(&self) -> u64 {
-        self.databases.next_version()
-    }
-}
-
-/// Reads and writes of one transaction.
-pub(crate) struct Within<'d> {
-    pub(crate) databases: &'d Databases,
-    pub(crate) transaction: &'d Transaction,
-}
-
-impl Store for Within<'_> {
-    fn get(&self, database: u32, area: Area, key: &[u8]) -> Outcome<Option<Slice>> {
-        // Created even to be read: a transaction that finds no keyspace could not notice one that appears.
-        Ok(self.transaction.get(self.databases.space(database)?.area(area), key)?)
-    }
-
-    fn insert(&self, database: u32, area: Area, key: &[u8], value: &[u8]) -> Outcome<()> {
-        Ok(self.transaction.insert(self.databases.space(database)?.area(area), key, value)?)
-    }
-
-    fn remove(&self, database: u32, area: Area, key: &[u8]) -> Outcome<()> {
-        Ok(self.transaction.remove(self.databases.space(database)?.area(area), key)?)
-    }
-
-    fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
-        let space = self.databases.space(database)?;
-        walk(self.transaction.range::<&[u8]>(space.area(area), (range.low, range.high))?, range.reverse, visit)
-    }
-
-    fn len(&self, database: u32) -> Outcome<u64> {
-        self.databases.len(database)
-    }
-
-    fn next_version(&self) -> u64 {
-        self.databases.next_version()
-    }
-}
 
 /// Reads of a snapshot.
 pub(crate) struct AtSnapshot<'d> {

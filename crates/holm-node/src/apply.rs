@@ -7,6 +7,7 @@
 //!   is too large, the command that does not fit is refused.
 //! - *A command that is refused after it has written.* The transaction begins anew without this command.
 
+use crate::applying::Applying;
 use crate::entry::{Entry, EntryKind, Input, Part, PartKind};
 use crate::fault::{Fault, Result};
 use crate::group::Group;
@@ -15,9 +16,8 @@ use crate::renew::renews;
 use crate::requests::{each_request, unknown, with_length};
 use crate::space::Space;
 use crate::state::{STATE, State};
-use crate::store_within::Within;
 use holm::{Error, Transaction};
-use holm_commands::{Arguments, Context, Outcome, Protocol, Refusal, Reply, WRITE, run};
+use holm_commands::{Arguments, Context, Outcome, Protocol, Refusal, Reply, WRITE, Within, run};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ impl Group {
 /// One attempt to apply entries in a transaction.
 pub(crate) struct Attempt<'t> {
     group: &'t Group,
-    pub(crate) store: Within<'t>,
+    pub(crate) store: Applying<'t>,
     left_out: &'t LeftOut,
     is_alone: bool,
     /// How many commands have run.
@@ -155,7 +155,8 @@ impl<'t> Attempt<'t> {
         is_alone: bool,
     ) -> Self {
         let (state, has_written) = (Cell::new(state), Cell::new(false));
-        let store = Within { space, transaction, state, has_written, slots: RefCell::default() };
+        let within = Within { databases: space, transaction };
+        let store = Applying { within, state, has_written, slots: RefCell::default() };
         let marks = RefCell::new(group.marks().clone());
         Attempt { group, store, left_out, is_alone, count: Cell::new(0), marks }
     }

@@ -11,8 +11,8 @@
 //! | `node`, `space` | the database, and the keyspaces that each group has now |
 //! | `group`, `state`, `marks` | a group, what it notes beside its keys, and hashes that replicas compare |
 //! | `entry` | the bytes of entries and of reads: parts, each with the commands of one client |
-//! | `apply`, `store_within` | entries, applied in one transaction |
-//! | `read`, `store_at` | parts that only read |
+//! | `apply`, `applying` | entries, applied in one transaction |
+//! | `read` | parts that only read |
 //! | `slots`, `slot_entry`, `export` | which slots a group answers for, and how they go to another group |
 //! | `view`, `frame`, `restore` | a group as a stream of frames, and the way back |
 //! | `renew`, `load` | entries after which a group is empty, and those that fill it from a backup |
@@ -25,6 +25,7 @@
 #![deny(missing_docs)]
 
 mod apply;
+mod applying;
 mod entry;
 mod export;
 mod fault;
@@ -44,8 +45,6 @@ mod slot_entry;
 mod slots;
 mod space;
 mod state;
-mod store_at;
-mod store_within;
 mod view;
 
 pub use entry::{Entry, EntryKind, LEVEL, Part, PartKind, Watch};

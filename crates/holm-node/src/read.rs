@@ -9,11 +9,13 @@ use crate::fault::{Fault, Result};
 use crate::group::Group;
 use crate::requests::{each_request, unknown, with_length};
 use crate::slot::slot_of;
-use crate::space::Space;
+use crate::space::{READ_ONLY, Space};
 use crate::state::{STATE, State};
-use crate::store_at::{AtOneInstant, Direct, READ_ONLY};
 use holm::Error;
-use holm_commands::{Arguments, Command, Context, DIRECT, Function, OwnedArguments, Refusal, Reply, Store, WRITE, run};
+use holm_commands::{
+    Arguments, AtOneInstant, Command, Context, DIRECT, Direct, Function, OwnedArguments, Refusal, Reply, Store, WRITE,
+    run,
+};
 
 /// How often a read is begun anew because the group's keyspaces were exchanged.
 const MOST_ATTEMPTS: usize = 100;
@@ -130,7 +132,7 @@ impl Group {
     ) -> Result<T> {
         self.shared.db.read(|transaction| {
             let time = State::read(transaction.get(&space.rows, STATE)?.as_deref())?.time;
-            let store = AtOneInstant { space, transaction };
+            let store = AtOneInstant { databases: space, transaction };
             work(&self.context(&store, time))
         })
     }

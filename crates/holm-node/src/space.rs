@@ -7,17 +7,46 @@
 
 use crate::fault::{Fault, Result};
 use holm::{Database, Keyspace};
-use holm_commands::Area;
+use holm_commands::{Outcome, Refusal, Spaces};
+use std::ops::Deref;
 
 /// The keyspace with the generations.
 pub(crate) const GROUPS: &str = "groups";
+
+/// How a part that only reads refuses a command that writes.
+pub(crate) const READ_ONLY: Refusal = Refusal::text("ERR a part that only reads has a command that writes");
 
 /// The keyspaces of a generation of a group.
 #[derive(Debug)]
 pub(crate) struct Space {
     pub(crate) generation: u64,
-    pub(crate) keys: Keyspace,
-    pub(crate) rows: Keyspace,
+    keyspaces: holm_commands::Space,
+}
+
+impl Deref for Space {
+    type Target = holm_commands::Space;
+
+    fn deref(&self) -> &holm_commands::Space {
+        &self.keyspaces
+    }
+}
+
+/// A group has one database.
+impl Spaces for Space {
+    const READ_ONLY: Refusal = READ_ONLY;
+
+    fn existing(&self, _: u32) -> Outcome<Option<&holm_commands::Space>> {
+        Ok(Some(&self.keyspaces))
+    }
+
+    fn space(&self, _: u32) -> Outcome<&holm_commands::Space> {
+        Ok(&self.keyspaces)
+    }
+
+    fn next_version(&self) -> u64 {
+        // Only entries make collections, and their versions are in the group's state.
+        0
+    }
 }
 
 /// Returns the names of a group's keyspaces.
@@ -41,17 +70,11 @@ pub(crate) fn generation_of(groups: &Keyspace, group: u64) -> Result<Option<u64>
 }
 
 impl Space {
-    pub(crate) fn area(&self, area: Area) -> &Keyspace {
-        match area {
-            Area::Keys => &self.keys,
-            Area::Rows => &self.rows,
-        }
-    }
-
     /// Opens the keyspaces of a generation, and creates them.
     pub(crate) fn open(db: &Database, group: u64, generation: u64) -> Result<Self> {
         let [keys, rows] = names(group, generation);
-        Ok(Space { generation, keys: db.keyspace(&keys)?, rows: db.keyspace(&rows)? })
+        let keyspaces = holm_commands::Space { keys: db.keyspace(&keys)?, rows: db.keyspace(&rows)? };
+        Ok(Space { generation, keyspaces })
     }
 
     /// Creates the keyspaces of a generation that the group never had, empty even if a crash left some.

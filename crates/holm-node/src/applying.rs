@@ -5,17 +5,15 @@ use crate::slot_entry::journal_row;
 use crate::slots::Slots;
 use crate::space::Space;
 use crate::state::State;
-use holm::{Slice, Transaction};
-use holm_commands::{Area, Outcome, Range, Store, Visitor};
+use holm::Slice;
+use holm_commands::{Area, Outcome, Range, Store, Visitor, Within};
 use std::cell::{Cell, RefCell};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Reads and writes of the entries of one call.
-pub(crate) struct Within<'t> {
-    pub(crate) space: &'t Space,
-    pub(crate) transaction: &'t Transaction,
+pub(crate) struct Applying<'t> {
+    pub(crate) within: Within<'t, Space>,
     pub(crate) state: Cell<State>,
     /// The running command has written, or has tried to.
     pub(crate) has_written: Cell<bool>,
@@ -23,7 +21,7 @@ pub(crate) struct Within<'t> {
     pub(crate) slots: RefCell<Option<Arc<Slots>>>,
 }
 
-impl Within<'_> {
+impl Applying<'_> {
     /// Notes that a key has changed, or may have, if its slot is being moved.
     pub(crate) fn journal(&self, key: &[u8]) -> Outcome<()> {
         let attempt = match &*self.slots.borrow() {
@@ -47,49 +45,34 @@ impl Within<'_> {
     }
 }
 
-/// Walks over pairs of a transaction.
-pub(crate) fn walk<I>(mut pairs: I, reverse: bool, visit: &mut Visitor<'_>) -> Outcome<()>
-where
-    I: DoubleEndedIterator<Item = holm::Result<(Slice, Slice)>>,
-{
-    while let Some(pair) = if reverse { pairs.next_back() } else { pairs.next() } {
-        let (key, value) = pair?;
-        if visit(&key, &value) == ControlFlow::Break(()) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-impl Store for Within<'_> {
-    fn get(&self, _: u32, area: Area, key: &[u8]) -> Outcome<Option<Slice>> {
-        Ok(self.transaction.get(self.space.area(area), key)?)
+impl Store for Applying<'_> {
+    fn get(&self, database: u32, area: Area, key: &[u8]) -> Outcome<Option<Slice>> {
+        self.within.get(database, area, key)
     }
 
-    fn insert(&self, _: u32, area: Area, key: &[u8], value: &[u8]) -> Outcome<()> {
+    fn insert(&self, database: u32, area: Area, key: &[u8], value: &[u8]) -> Outcome<()> {
         self.note(area, key, Some(value));
         if area == Area::Keys {
             self.journal(key)?;
         }
-        Ok(self.transaction.insert(self.space.area(area), key, value)?)
+        self.within.insert(database, area, key, value)
     }
 
-    fn remove(&self, _: u32, area: Area, key: &[u8]) -> Outcome<()> {
+    fn remove(&self, database: u32, area: Area, key: &[u8]) -> Outcome<()> {
         self.note(area, key, None);
         if area == Area::Keys {
             self.journal(key)?;
         }
-        Ok(self.transaction.remove(self.space.area(area), key)?)
+        self.within.remove(database, area, key)
     }
 
-    fn scan(&self, _: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
-        let pairs = self.transaction.range::<&[u8]>(self.space.area(area), (range.low, range.high))?;
-        walk(pairs, range.reverse, visit)
+    fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
+        self.within.scan(database, area, range, visit)
     }
 
-    fn len(&self, _: u32) -> Outcome<u64> {
+    fn len(&self, database: u32) -> Outcome<u64> {
         // Its own writes are not among them, so no command that is applied may depend on it.
-        Ok(self.space.keys.len()?)
+        self.within.len(database)
     }
 
     fn next_version(&self) -> u64 {
