@@ -59,7 +59,10 @@ func (h *host) administer(verb string, given []string) ([]byte, error) {
 			return now.bytes(), nil
 		}
 		return nil, nil
-	case verb == "FOLDERS" && len(given) == 0:
+	case verb == "FOLDERS" && len(given) == 1:
+		if given[0] != h.settings.Cluster {
+			return nil, fmt.Errorf("ERR this is a node of the cluster %q, and not of %q", h.settings.Cluster, given[0])
+		}
 		return json.Marshal(h.folders())
 	case verb == "PLACEMENT" && len(given) == 0:
 		now, _, err := h.readMeta()

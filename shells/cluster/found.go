@@ -145,7 +145,8 @@ func (h *host) askFounders() (map[uint64]string, error) {
 	for at, one := range h.settings.Members {
 		if one.ID != h.settings.ID {
 			asking.Go(func() {
-				said[at], failed[at] = h.credentials.askOnce(one.Address, dialTimeout, "HOLM.CLUSTER", "FOLDERS")
+				said[at], failed[at] = h.credentials.askOnce(one.Address, dialTimeout, "HOLM.CLUSTER", "FOLDERS",
+					h.settings.Cluster)
 			})
 		}
 	}

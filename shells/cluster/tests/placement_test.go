@@ -4,6 +4,7 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -168,6 +169,52 @@ func TestANodeWhoseFolderIsLostIsRefusedAndReplaced(t *testing.T) {
 	must(t, cluster.Ready(ctx))
 	running.check(t, cluster)
 	must(t, cluster.Equal(ctx))
+}
+
+// Two of three founders are enough later, and not at first: they must know the folder of the third one.
+func TestAClusterBeginsOnceAllFoundersHaveAnswered(t *testing.T) {
+	cluster, ctx := startUnready(t, trial.Settings{}), context.Background()
+	for at := range cluster.Addresses {
+		cluster.Kill(at)
+		must(t, cluster.Lose(at, false))
+		must(t, cluster.Initialize(at))
+	}
+	must(t, cluster.StartNode(0))
+	must(t, cluster.StartNode(1))
+	waits := "the cluster begins once all its founders have answered"
+	must(t, trial.Until(20*time.Second, func() error {
+		if said := cluster.Logs(); strings.Count(said, waits) < 2 {
+			return errors.New(said)
+		}
+		return nil
+	}))
+	time.Sleep(2 * time.Second)
+	for at := range 2 {
+		node := cluster.Node(at)
+		err := node.Set(ctx, "key", "value", 0).Err()
+		node.Close()
+		if err == nil || !strings.HasPrefix(err.Error(), "CLUSTERDOWN") {
+			t.Fatal("two of three founders have begun:", err)
+		}
+	}
+	must(t, cluster.StartNode(2))
+	must(t, cluster.Ready(ctx))
+	// From then on two are enough.
+	cluster.Kill(2)
+	node := cluster.Node(0)
+	defer node.Close()
+	must(t, trial.Until(20*time.Second, func() error { return node.Set(ctx, "key", "value", 0).Err() }))
+	cluster.Kill(0)
+	cluster.Kill(1)
+	must(t, cluster.StartNode(0))
+	must(t, cluster.StartNode(1))
+	must(t, trial.Until(20*time.Second, func() error {
+		found, err := node.Get(ctx, "key").Result()
+		if err == nil && found != "value" {
+			err = fmt.Errorf("found %q", found)
+		}
+		return err
+	}))
 }
 
 // A founder that is made again and a node that missed the last entries are two of three.
