@@ -17,8 +17,6 @@ import (
 	"github.com/lni/dragonboat/v4"
 )
 
-const foundersFile = "founders.json"
-
 // How often a founder asks the others again.
 const foundingTime = 50 * time.Millisecond
 
@@ -28,7 +26,8 @@ var (
 	errRemoved = errors.New("this node was removed from the cluster")
 )
 
-// founders are what a founder has noted of all of them.
+// founders are what a founder has noted of all of them, with its settings: where these are left alone of all that a node
+// had, it begins nothing anew.
 type founders struct {
 	// By id.
 	Folders map[uint64]string `json:"folders"`
@@ -36,28 +35,19 @@ type founders struct {
 	HasBegun bool `json:"begun"`
 }
 
-// readFounders returns what was noted in a folder; nothing if nothing was.
-func readFounders(folder string) (*founders, error) {
-	text, err := os.ReadFile(filepath.Join(folder, foundersFile))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	read := &founders{}
-	if err := json.Unmarshal(text, read); err != nil {
-		return nil, fmt.Errorf("%s: %w", foundersFile, err)
-	}
-	return read, nil
-}
-
-func (f *founders) write(folder string) error {
-	text, err := json.Marshal(f)
+// note keeps what a founder knows, durably and in memory.
+func (h *host) note(folder string, known *founders) error {
+	with := *h.settings
+	with.Founders = known
+	text, err := json.MarshalIndent(&with, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeWhole(filepath.Join(folder, foundersFile), text)
+	if err := writeWhole(filepath.Join(folder, settingsFile), append(text, '\n')); err != nil {
+		return err
+	}
+	h.founders.Store(known)
+	return nil
 }
 
 // isOther returns whether another folder is a node.
@@ -170,11 +160,9 @@ func (h *host) askFounders() (map[uint64]string, error) {
 // beginFirst begins the first replicas that have no log yet: a founder may have ended between two of them. What it knows
 // of the others is durable before it promises them anything.
 func (h *host) beginFirst(folder string, all map[uint64]string) error {
-	noted := &founders{Folders: all}
-	if err := noted.write(folder); err != nil {
+	if err := h.note(folder, &founders{Folders: all}); err != nil {
 		return err
 	}
-	h.founders.Store(noted)
 	for number := range h.lanes {
 		members := map[uint64]dragonboat.Target{}
 		for _, one := range h.settings.replicas(number) {
@@ -188,10 +176,5 @@ func (h *host) beginFirst(folder string, all map[uint64]string) error {
 		}
 		h.lanes[number].Load().isReady.Store(true)
 	}
-	done := &founders{Folders: all, HasBegun: true}
-	if err := done.write(folder); err != nil {
-		return err
-	}
-	h.founders.Store(done)
-	return nil
+	return h.note(folder, &founders{Folders: all, HasBegun: true})
 }

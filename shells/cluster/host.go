@@ -155,10 +155,7 @@ func (h *host) startReplicas(folder string) error {
 			h.lanes[number].Load().isReady.Store(!h.replicas.isListening(id))
 		}
 	}
-	noted, err := readFounders(folder)
-	if err != nil {
-		return err
-	}
+	noted := h.settings.Founders
 	if noted == nil && (h.settings.IsJoined || len(known) > 0) {
 		// Former versions have noted nothing.
 		noted = &founders{HasBegun: true}

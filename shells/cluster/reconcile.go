@@ -24,6 +24,9 @@ const (
 	stepTimeout = 5 * time.Second
 )
 
+var errLostLog = errors.New("this node's log of it is gone, and with that what it has promised: " +
+	"`holm-cluster remove --gone` replaces the node")
+
 // reconcile runs until the node ends.
 func (h *host) reconcile(ctx context.Context) {
 	busy := make([]atomic.Bool, len(h.lanes))
@@ -123,7 +126,7 @@ func (h *host) reconcileGroup(ctx context.Context, group int) error {
 		if mine.State == replicaNew || h.raft.HasNodeInfo(shard(group), mine.ID) {
 			return h.replicas.begin(group, mine.ID, nil)
 		}
-		return nil
+		return errLostLog
 	}
 	switch {
 	case mine.State == replicaNew:

@@ -29,6 +29,8 @@ type settings struct {
 	ID      uint64   `json:"id"`
 	Groups  int      `json:"groups"`
 	Members []member `json:"members"`
+	// Nothing until the cluster has begun, and of nodes that have joined.
+	Founders *founders `json:"founders,omitempty"`
 	// Made with the folder: another folder is another node.
 	Folder string `json:"folder"`
 	// The node came to a cluster that was there: it begins without replicas.
