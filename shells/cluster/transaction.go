@@ -12,6 +12,7 @@ const crossSlot = "CROSSSLOT Keys in request don't hash to the same slot"
 // transaction is what a client has queued.
 type transaction struct {
 	requests [][]byte
+	bytes    int
 	slot     int
 	writes   bool
 	isFailed bool
@@ -48,6 +49,13 @@ func (c *connection) queue(one route, name string) {
 		if moved := c.moved(one.slot, group); moved != nil {
 			c.abort()
 			c.out = append(c.out, moved...)
+			return
+		}
+		if c.multi.bytes += len(one.request); c.multi.bytes > mostRequestBytes {
+			// What was queued is of no use any more, and may be large.
+			c.abort()
+			c.multi.requests = nil
+			c.out = appendError(c.out, "ERR a transaction has more than 16 MiB")
 			return
 		}
 		c.multi.requests = append(c.multi.requests, bytes.Clone(one.request))

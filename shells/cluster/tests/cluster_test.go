@@ -158,7 +158,21 @@ func TestLargeValuesAreReplicatedAndTooLargeOnesRefused(t *testing.T) {
 	if err := node.MSet(ctx, "{l}a", large, "{l}b", large).Err(); err == nil {
 		t.Fatal("a command of more than 16 MiB is taken")
 	}
-	same(t, "EXISTS", other.Exists(ctx, "{l}a", "{l}b", "{l}one").Val(), 1)
+	half := strings.Repeat("x", 6<<20)
+	queued := func(count int) error {
+		_, err := node.TxPipelined(ctx, func(tx redis.Pipeliner) error {
+			for step := range count {
+				tx.Set(ctx, fmt.Sprint("{l}", step), half, 0)
+			}
+			return nil
+		})
+		return err
+	}
+	must(t, queued(2))
+	if err := queued(3); err == nil || !strings.HasPrefix(err.Error(), "EXECABORT") {
+		t.Fatal("a transaction of more than 16 MiB:", err)
+	}
+	same(t, "EXISTS", other.Exists(ctx, "{l}a", "{l}b", "{l}one", "{l}0", "{l}1", "{l}2").Val(), 3)
 	must(t, cluster.Equal(ctx))
 }
 
