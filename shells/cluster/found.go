@@ -17,8 +17,12 @@ import (
 	"github.com/lni/dragonboat/v4"
 )
 
-// How often a founder asks the others again.
-const foundingTime = 50 * time.Millisecond
+const (
+	// How often a founder asks the others again.
+	foundingTime = 50 * time.Millisecond
+	// How long a node that begins waits for what others know of it.
+	identityTimeout = 300 * time.Millisecond
+)
 
 var (
 	errOtherFolder = errors.New("another folder is this node: the one with this id was lost, and must not be made " +
@@ -66,16 +70,35 @@ func (p *placement) identity(with *settings) (*placed, error) {
 }
 
 // checkIdentity refuses a folder that the placement does not know, before it takes part, and a version that is too old
-// for the cluster.
+// for the cluster. Nodes that begin at the same time answer each other later, when each looks again.
 func checkIdentity(first *placement, with *settings, credentials *credentials, knows uint8) error {
-	found := newest(first, with.ID, credentials)
-	if found == nil {
+	said, _ := askAll(with.others(), credentials, identityTimeout, "MAP")
+	found := first
+	for _, text := range said {
+		if read, err := readPlacement([]byte(text)); text != "" && err == nil && read.Version > found.Version {
+			found = read
+		}
+	}
+	if found == first {
 		return nil
 	}
 	if _, err := found.identity(with); err != nil {
 		return err
 	}
 	return found.checkLevel(knows)
+}
+
+// askAll asks nodes one thing at a time about the cluster.
+func askAll(nodes []member, with *credentials, most time.Duration, words ...string) ([]string, []error) {
+	said, failed := make([]string, len(nodes)), make([]error, len(nodes))
+	var asking sync.WaitGroup
+	for at, one := range nodes {
+		asking.Go(func() {
+			said[at], failed[at] = with.askOnce(one.Address, most, append([]string{"HOLM.CLUSTER"}, words...)...)
+		})
+	}
+	asking.Wait()
+	return said, failed
 }
 
 // folders returns which folder is which node, as far as this node knows.
@@ -127,24 +150,12 @@ func (h *host) found(ctx context.Context, folder string) {
 	}
 }
 
-// askFounders asks all other founders at a time which folder is which node.
+// askFounders asks the other founders which folder is which node.
 func (h *host) askFounders() (map[uint64]string, error) {
+	others := h.settings.others()
+	said, failed := askAll(others, h.credentials, dialTimeout, "FOLDERS", h.settings.Cluster)
 	all := map[uint64]string{h.settings.ID: h.settings.Folder}
-	said, failed := make([]string, len(h.settings.Members)), make([]error, len(h.settings.Members))
-	var asking sync.WaitGroup
-	for at, one := range h.settings.Members {
-		if one.ID != h.settings.ID {
-			asking.Go(func() {
-				said[at], failed[at] = h.credentials.askOnce(one.Address, dialTimeout, "HOLM.CLUSTER", "FOLDERS",
-					h.settings.Cluster)
-			})
-		}
-	}
-	asking.Wait()
-	for at, one := range h.settings.Members {
-		if one.ID == h.settings.ID {
-			continue
-		}
+	for at, one := range others {
 		var known map[uint64]string
 		if failed[at] == nil {
 			failed[at] = json.Unmarshal([]byte(said[at]), &known)

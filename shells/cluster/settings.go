@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // member is a node of the cluster, as all nodes know it.
@@ -66,6 +67,11 @@ func (s *settings) self() member {
 		}
 	}
 	return member{}
+}
+
+// others returns the members without this node.
+func (s *settings) others() []member {
+	return slices.DeleteFunc(slices.Clone(s.Members), func(one member) bool { return one.ID == s.ID })
 }
 
 // replicas returns the members that have a group: at most three, in the order in which they are to lead it.
