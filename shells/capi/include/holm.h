@@ -103,7 +103,7 @@ typedef struct holm_options {
     uint32_t interval_ms; /* for HOLM_BUFFERED: milliseconds between syncs; 0: 10 */
     uint64_t capacity;   /* the most bytes of records, and of leaves: address space, not memory; 0: by disk size */
     uint64_t log_bytes;  /* the most bytes of the log; 0: 256 MiB */
-    const char *design;  /* the leaf design, the same at each open as at creation; NULL: the default */
+    const char *design;  /* the leaf design; NULL: that of the database, or of a new one the default */
     int32_t memory;      /* not 0: a private image in memory of this process, not a shared mapping of the files */
     int32_t must_exist;  /* not 0: do not create a database if there is none */
     uint64_t snapshot_bytes; /* the most bytes that open snapshots keep; beyond that the oldest ends; 0: 1 GiB */

@@ -59,6 +59,8 @@ struct Options {
     snapshot_bytes: Option<u64>,
     #[pyo3(item)]
     sweep: Option<f64>,
+    #[pyo3(item)]
+    design: Option<String>,
 }
 
 impl Options {
@@ -76,6 +78,9 @@ impl Options {
         }
         if let Some(bytes) = self.snapshot_bytes {
             builder = builder.snapshot_bytes(bytes);
+        }
+        if let Some(name) = &self.design {
+            builder = builder.design(name);
         }
         Ok(match timeout(self.sweep)? {
             None => builder,

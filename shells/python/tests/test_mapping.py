@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import random
 from collections.abc import ItemsView, KeysView, Mapping, MutableMapping, ValuesView
+from pathlib import Path
 
 import pytest
 
@@ -166,3 +167,15 @@ def test_keyspaces(db: holm.Database) -> None:
         reefs["north"]
     with pytest.raises(holm.InvalidError):
         db.drop_keyspace("default")
+
+
+def test_the_design_is_chosen_once(folder: Path) -> None:
+    with holm.open("pages.holm", design="clustered") as db:
+        db["north"] = "coral"
+        assert db.stats()["design"] == "clustered"
+    with holm.open("pages.holm") as db:
+        assert (db["north"], db.stats()["design"]) == (b"coral", "clustered")
+    with pytest.raises(holm.FormatError):
+        holm.open("pages.holm", design="buffered")
+    with pytest.raises(holm.InvalidError):
+        holm.open("other.holm", design="slab")

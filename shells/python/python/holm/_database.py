@@ -208,6 +208,7 @@ def open(
     log_bytes: Optional[int] = None,
     snapshot_bytes: Optional[int] = None,
     sweep: Optional[float] = None,
+    design: Optional[str] = None,
 ) -> Database:
     """Opens a database, a folder of files, and creates it if it is absent.
 
@@ -220,7 +221,8 @@ def open(
     `create=False` refuses a folder without a database. `read_only` opens one that was closed cleanly, in any number of
     processes. `private` keeps the data in memory of this process in place of a shared mapping. `capacity`, `log_bytes`
     and `snapshot_bytes` are limits in bytes. `sweep` is the pause between two removals of expired keys, in seconds; 0
-    leaves them to `Database.sweep`.
+    leaves them to `Database.sweep`. `design` is how a new database lays its leaves out: "buffered" by default, or
+    "clustered" for data larger than memory. An existing one has its own, and `FormatError` refuses another.
 
     >>> import holm
     >>> with holm.open("reefs.holm", durability="buffered", interval=0.010) as db:
@@ -241,5 +243,6 @@ def open(
         "log_bytes": log_bytes,
         "snapshot_bytes": snapshot_bytes,
         "sweep": sweep,
+        "design": design,
     }
     return Database(path, options)

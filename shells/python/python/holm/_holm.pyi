@@ -24,6 +24,7 @@ class Options(TypedDict):
     log_bytes: Optional[int]
     snapshot_bytes: Optional[int]
     sweep: Optional[float]
+    design: Optional[str]
 
 class Cursor(Iterator[Any]):
     def __iter__(self) -> Cursor: ...
