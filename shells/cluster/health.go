@@ -32,7 +32,8 @@ func (h *host) live() error {
 // ready returns an error unless all replicas of the node answer a linearizable read: they have what was acknowledged, and
 // another node may be stopped.
 func (h *host) ready(ctx context.Context) error {
-	known := h.placement.Load().node(h.settings.ID)
+	now := h.placement.Load()
+	known := now.node(h.settings.ID)
 	if known == nil || !known.HasServed {
 		return errors.New("the placement does not have the node yet")
 	}
@@ -42,6 +43,8 @@ func (h *host) ready(ctx context.Context) error {
 	for group := range h.lanes {
 		if own := h.lane(group); own != nil {
 			answers[group] = own.look()
+		} else if now.Groups[group].votesOn(h.settings.ID) {
+			return fmt.Errorf("group %d: %w", group, errLostLog)
 		}
 	}
 	for group, one := range answers {

@@ -63,6 +63,11 @@ type grouped struct {
 	IsPinned bool `json:"pinned,omitempty"`
 }
 
+// votesOn returns whether a replica on a node votes.
+func (g *grouped) votesOn(node uint64) bool {
+	return slices.ContainsFunc(g.Replicas, func(one replica) bool { return one.Node == node && one.State == replicaVotes })
+}
+
 // placement is what the meta group has.
 type placement struct {
 	Version uint64 `json:"version"`

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -229,11 +231,30 @@ func TestAFounderThatHasItsSettingsAloneTakesNoPart(t *testing.T) {
 	withoutPromises(t, func(cluster *trial.Cluster) {
 		must(t, cluster.Lose(2, true))
 	}, func(cluster *trial.Cluster) error {
-		return trial.Until(20*time.Second, func() error {
-			if said := cluster.Logs(); !strings.Contains(said, "this node's log of it is gone") {
+		const gone = "this node's log of it is gone"
+		err := trial.Until(20*time.Second, func() error {
+			if said := cluster.Logs(); !strings.Contains(said, gone) {
 				return errors.New(said)
 			}
 			return nil
+		})
+		cluster.Kill(2)
+		ports, failed := trial.FreePorts(1)
+		if err = errors.Join(err, failed, cluster.StartVersion(2, "--page", ports[0])); err != nil {
+			return err
+		}
+		// Nobody takes it for a node that may stand for another one.
+		return trial.Until(20*time.Second, func() error {
+			said, err := http.Get("http://" + ports[0] + "/ready")
+			if err != nil {
+				return err
+			}
+			defer said.Body.Close()
+			text, err := io.ReadAll(said.Body)
+			if err == nil && (said.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(text), gone)) {
+				err = fmt.Errorf("%s: %s", said.Status, text)
+			}
+			return err
 		})
 	})
 }
