@@ -6,6 +6,7 @@
 //! offers them to a store.
 #![forbid(unsafe_code)]
 
+mod append;
 pub mod designs;
 mod fingerprinted_pairs;
 pub mod guide;

@@ -10,7 +10,8 @@ use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore, trace};
 use crate::scenarios::{owed, survives_creating_and_dropping_trees, thrice};
 use crate::script::{
-    Script, change, come_along, descent, elders, empty, empty_out, hollow, merge, named, overflow, random, regrow,
+    Script, change, come_along, descent, draw_in, elders, empty, empty_out, hollow, merge, named, overflow, random,
+    regrow,
 };
 use crate::subject::Subject;
 use crate::trace::Site;
@@ -30,7 +31,9 @@ pub enum Fate {
 
 fn scripts(subject: &'static Subject) -> Vec<Script> {
     let capacity = subject.capacity;
-    named(capacity).into_iter().chain([come_along(capacity)]).chain((0..2).map(|seed| random(seed, capacity))).collect()
+    let of_lists = (subject.blocks > 1 && !subject.capabilities.per_epoch).then(draw_in);
+    let named = named(capacity).into_iter().chain([come_along(capacity)]).chain(of_lists);
+    named.chain((0..2).map(|seed| random(seed, capacity))).collect()
 }
 
 /// If this variable is set, mutants get every trial: `cargo xtask mutants leaves`.

@@ -213,6 +213,13 @@ pub fn hand_left(capacity: usize) -> Script {
     script("hand_left", past, steps.tick().remove(full * 10 + 15).tick().put(full * 20), SMALL)
 }
 
+/// The last pair of a leaf's second block is updated, while the first one has room: for leaves of several blocks, which
+/// then take the pair along and release the block.
+pub fn draw_in() -> Script {
+    let keys = |from: u64, upto: u64| (from..=upto).map(|i| i * 10);
+    script("draw_in", past().puts(keys(1, 16)).tick().removes(keys(2, 15)).tick(), steps().put(10).tick(), SMALL)
+}
+
 /// Two leaves lose all their pairs but one each: for designs that merge late.
 pub fn empty_out(capacity: usize) -> Script {
     let last = capacity as u64 + 1;

@@ -15,12 +15,12 @@
 //!
 //! Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
+use crate::append::separator_below;
 use holm_medium::{Medium, Result, Word, WriteHandle, atomics, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    AlongLinks, BlockByte, BlockState, Full, Home, KeyRange, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs,
-    PendingPair, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
-    damaged,
+    AlongLinks, BlockByte, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PendingPair,
+    PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::slots;
 use holm_tree::pairs::{IndexedPair, upper_half};
@@ -87,20 +87,6 @@ impl Header {
 /// The line of a slot.
 const fn line(slot: usize) -> usize {
     (slot + 1) / 4
-}
-
-/// Returns the separator between a full leaf and a pair that found no room in it, if the leaf is its tree's last one
-/// and the pair's key is above all of its keys.
-fn appends<K: Keys>(
-    keys: &K,
-    range: KeyRange<'_, K::Separator>,
-    pending: Option<PendingPair<'_, K>>,
-    full: impl Iterator<Item = Slot>,
-) -> Option<K::Separator> {
-    let pending = pending.filter(|_| range.high.is_none())?;
-    let last = keys.key(full.max_by(|a, b| keys.order(*a, *b))?)?;
-    let key = K::to_separator(pending.search_key);
-    (last < key).then(|| K::shortest_separator(&last, &key))
 }
 
 impl LbTree {
@@ -284,7 +270,7 @@ impl Leaf for LbTree {
         let header = self.header();
         let pairs = || slots(header.bits()).map(|at| IndexedPair { slot: self.slot(at), at });
         let pending = pending.filter(|_| header.bits() == ALL);
-        let divided = match appends(context.keys, range, pending, pairs().map(|pair| pair.slot)) {
+        let divided = match separator_below(context.keys, range, pending, pairs().map(|pair| pair.slot)) {
             Some(separator) => Some((separator, vec![])),
             None => upper_half(context.keys, pairs(), SLOTS),
         };

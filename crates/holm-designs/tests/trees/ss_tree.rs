@@ -142,9 +142,13 @@ fn follows(design: &str, most: usize, moves: bool) {
                     shape.update(moves, at)
                 }
                 (false, None) => shape.insert(most).unwrap_or_else(|| {
-                    seen.splits += 1;
                     let pairs = shape.pairs();
                     let after = Shape::of(&fixture, key);
+                    if after.pairs() == 1 {
+                        // A leaf alone, in its head's first line.
+                        return (1, 1);
+                    }
+                    seen.splits += 1;
                     // A fresh leaf has no more subnodes than its pairs need; the old leaf has the largest number.
                     if after.0.len() < most || after.0[0].keys[1].is_some() && after.pairs() == pairs / 2 + 1 {
                         seen.riders += 1;
@@ -181,4 +185,27 @@ fn flushes_and_fences_follow_from_the_list() {
 fn flushes_and_fences_follow_from_longer_lists() {
     follows("ss_tree_three", 3, true);
     follows("ss_tree_four", 4, true);
+}
+
+/// Ascending keys leave full leaves behind, and each insert is one of a leaf that is not full: of fourteen or fifteen
+/// pairs of a subnode, two or three cost one line, and so does the one that begins a subnode.
+#[test]
+fn ascending_keys_fill_every_leaf() {
+    for (design, pairs) in [("ss_tree", 29), ("ss_tree_three", 43), ("ss_tree_four", 57)] {
+        let mut fixture = TreeFixture::of_words(design);
+        let before = fixture.counts();
+        (0..100 * pairs).for_each(|key| assert_eq!(fixture.put(key, key), None));
+        let spent = fixture.counts() - before;
+        let lines = 2 * 100 * pairs
+            - 100
+                * match design {
+                    "ss_tree" => 5,
+                    "ss_tree_three" => 7,
+                    _ => 9,
+                };
+        assert_eq!((spent.flushes, spent.fences), (lines, lines), "{design}");
+        assert_eq!(fixture.index.audit(&fixture.root).leaves, 100, "{design}");
+        fixture.rebuild();
+        assert_eq!(fixture.payloads(), (0..100 * pairs).collect::<Vec<_>>(), "{design}");
+    }
 }

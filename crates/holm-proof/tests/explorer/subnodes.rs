@@ -42,9 +42,10 @@ fn puts(keys: impl Iterator<Item = u64>) -> impl Iterator<Item = Step> {
 /// The last subnode of a leaf of three has one pair left, which is removed. Three epochs later its block is reused: by
 /// the leaf itself, or by its right neighbour.
 fn reclaimed_and_used(by_neighbour: bool) -> Script {
-    // 43 pairs fill a leaf of three subnodes; one more splits it, and the lower half keeps all three subnodes.
-    let upto = if by_neighbour { 44 } else { 30 };
-    let past = puts(1..=upto).chain((2..=15).map(|key| Step::Remove(key * 10))).chain([Step::Tick]).collect();
+    // 43 pairs fill a leaf of three subnodes. One more below the greatest splits it, and the lower half keeps all three
+    // subnodes.
+    let keys: Vec<_> = if by_neighbour { [44].into_iter().chain(1..=43).collect() } else { (1..=30).collect() };
+    let past = puts(keys.into_iter()).chain((2..=15).map(|key| Step::Remove(key * 10))).chain([Step::Tick]).collect();
     let ticks = [Step::Tick, Step::Tick, Step::Tick];
     let again: Vec<_> = if by_neighbour { puts(45..=53).collect() } else { puts(31..=46).collect() };
     let steps = [Step::Remove(10)].into_iter().chain(ticks).chain(again).collect();
@@ -73,7 +74,9 @@ fn a_subnode_released_before_its_link_is_durably_gone_is_caught() {
 /// A leaf of two subnodes, not the lowest, loses the last pair of its last subnode. After a recovery, the lowest leaf
 /// grows and takes that block.
 fn given_up_beside_one_that_grows() -> Script {
-    let past = puts(1..=31).chain((17..=30).map(|key| Step::Remove(key * 10))).chain([Step::Tick]).collect();
+    // 29 pairs fill the leaf; the next one is below the greatest, and splits it.
+    let gone = (17..=29).chain([31]).map(|key| Step::Remove(key * 10));
+    let past = puts(31..=31).chain(puts(1..=30)).chain(gone).chain([Step::Tick]).collect();
     Script { name: "given up beside one that grows".into(), past, steps: vec![Step::Remove(160)], blocks: 24 }
 }
 

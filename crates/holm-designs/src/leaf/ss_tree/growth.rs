@@ -6,9 +6,12 @@
 //!
 //! **Split**: the upper half goes into a leaf of one or two free subnodes, whose head's first word commits. Then one
 //! store of the bitmap removes it from the old leaf. A crash in between leaves it in both leaves: see `recovery`.
+//!
+//! **Append**: a pair above all of the last leaf begins a leaf alone, and the full leaf stays as it is.
 
 use super::subnode::{SLOTS, bit, lines_behind, part, places, spare, used};
 use super::{SsTree, Volatile};
+use crate::append::separator_below;
 use holm_medium::{Medium, WriteHandle};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{Leaf, LeafRef, PendingPair, ReadContext, Split, SplitRequest, WriteContext};
@@ -77,13 +80,18 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     fn part<M: Medium, K: Keys>(
         &self,
         context: &mut WriteContext<'_, '_, Volatile, M, K>,
-        SplitRequest { own, fresh, pending, .. }: &SplitRequest<'_, '_, Self, K>,
+        SplitRequest { own, fresh, range, pending, .. }: &SplitRequest<'_, '_, Self, K>,
     ) -> Option<Split<K::Separator>> {
         let (context, handle) = context.parts();
         let known = context.volatile.known();
         let mut order = self.moving_pairs(context);
         if order.len() < Self::CAPACITY {
             return None;
+        }
+        let all = order.iter().map(|pair| pair.slot);
+        if let (Some(separator), Some(pair)) = (separator_below(context.keys, *range, *pending, all), pending) {
+            self.found(handle, fresh, &[new::<K>(*pair)]);
+            return Some(Split { left: *own, right: Some((separator, fresh[0].number)), put: true });
         }
         arrange(&mut order, |a, b| context.keys.order(a.slot, b.slot));
         // The greater part stays, so that the upper part has room for the pending pair.
@@ -147,8 +155,10 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             taken |= 1 << at;
         }
         lines_behind(taken).for_each(|line| head.leaf.flush(handle, line));
-        // Before this subnode becomes a head: otherwise a crash keeps the head and loses the pairs of its leaf.
-        handle.fence();
+        if number != 0 || lines_behind(taken).next().is_some() {
+            // Before this subnode becomes a head: otherwise a crash keeps the head and loses the pairs of its leaf.
+            handle.fence();
+        }
         if number != 0 {
             head.leaf.delegate_all(handle, fingerprints, 0);
         }
