@@ -28,7 +28,7 @@ holm_tree::designs! { $ for_each_design after holm_tree::designs {buffered, holm
     /// returns.
     borders_shared: leaf leaf::borders_shared::BordersShared, parent Sorted<8>, upper Sorted<8>;
     /// Isle-Tree: each line is sorted on its own and has a counter. Durable when an operation returns.
-    isle: leaf leaf::isle::Isle, parent Sorted<8>, upper Sorted<8>;
+    isle: leaf leaf::isle::Isle<7>, parent Sorted<8>, upper Sorted<8>;
     /// wB+-Tree: a bitmap, and an array of slots in key order. Durable when an operation returns.
     wb_tree: leaf leaf::wb_tree::WbTree, parent Sorted<8>, upper Sorted<8>;
     /// FPTree: a bitmap and fingerprints. Durable when an operation returns.

@@ -106,12 +106,16 @@ holm_tree::designs! { $ for_each_variant:
     holm_four: leaf Buffered<4, (Triple, Bytes)>, parent Sorted<8>, upper Sorted<8>;
     /// NV-Tree's leaf below inner nodes that split, as in the other designs.
     nv_tree_splitting: leaf NvTree, parent Sorted<8>, upper Sorted<8>;
+    /// Isle-Tree in leaves of 1 KiB.
+    isle_1k: leaf Isle<15>, parent Sorted<8>, upper Sorted<8>;
+    /// Isle-Tree in leaves of 2 KiB.
+    isle_2k: leaf Isle<31>, parent Sorted<8>, upper Sorted<8>;
     /// Isle-Tree with its leaves' latches in the nodes above them, one per child: the paper's lock array.
-    isle_lock_array: leaf Isle, parent Sorted<8, LockArray<64>>, upper Sorted<8>;
+    isle_lock_array: leaf Isle<7>, parent Sorted<8, LockArray<64>>, upper Sorted<8>;
     /// Isle-Tree with durable nodes above the leaves too: the paper's `Isle_all`.
-    isle_all: leaf Isle, parent Durable<IsleNode<7>>, upper Durable<IsleNode<7>>;
+    isle_all: leaf Isle<7>, parent Durable<IsleNode<7>>, upper Durable<IsleNode<7>>;
     /// The same with five children per node.
-    isle_all_narrow: leaf Isle, parent Durable<IsleNode<1>>, upper Durable<IsleNode<1>>;
+    isle_all_narrow: leaf Isle<7>, parent Durable<IsleNode<1>>, upper Durable<IsleNode<1>>;
     /// BD+Tree without fingerprints, and with links from leaf to leaf in their place, which recovery follows.
     bd_tree_chained: leaf Chained, parent Sorted<8>, upper Sorted<8>;
     /// BD+Tree's leaf whose fingerprints are searched in a copy beside the block: a lookup of an absent key reads no

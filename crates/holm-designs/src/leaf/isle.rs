@@ -1,5 +1,4 @@
-//! Isle-Tree's leaf: seven lines of pairs, each sorted on its own and with a counter (Wang and Chattopadhyay, DATE
-//! 2020).
+//! Isle-Tree's leaf: lines of pairs, each sorted on its own and with a counter (Wang and Chattopadhyay, DATE 2020).
 //!
 //! Durable when an operation returns. A change shifts pairs within one line and then stores that line's counter: it
 //! flushes two lines, wherever the key lies. A lookup goes from line to line and *hops* to the next one when a key is
@@ -7,16 +6,16 @@
 //!
 //! ```text
 //! bytes 0-23    lineage
-//!       24-31   counters: byte l for line l, 0 to 4; byte 7 zero
-//!       32-63   unused
-//!       64-511  7 lines of 4 pairs {head, payload}; the pairs of a line are its first ones, ascending
+//!       24-63   counters: byte l for line l, 0 to 4; bytes of no line zero up to the end of a word, then unused
+//!       64-     7 lines of 4 pairs {head, payload}, or 15, or 31; the pairs of a line are its first ones, ascending
 //! ```
 //!
 //! **The mark** of a pair is the word that no two pairs of the leaf share ([`Keys::UNIQUE`]); a vacant slot has mark
-//! zero. This loses no legal pair: a payload that is a mark is not zero. The key zero lies in the first slot of its
-//! line, which counts if the counter says so. While a line is shifted, one mark is in two neighbouring slots, and *the
-//! right one of the two counts*. The other word is written before the mark when a pair moves right, and after it when a
-//! pair moves left. Assumption about the medium: what persists of a line is a prefix of the stores to it.
+//! zero. A payload that is a mark is not zero, and the key zero lies in the first slot of its line. **A line whose
+//! counter is zero is empty, whatever its bytes are**: a fresh leaf flushes only the lines that it fills, and a counter
+//! commits the first pair of its line. While a line is shifted, one mark is in two neighbouring slots, and *the right
+//! one of the two counts*. The other word is written before the mark when a pair moves right, and after it when a pair
+//! moves left. Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
 pub mod node;
 
@@ -32,39 +31,30 @@ use holm_tree::pair::{Pair, unique_and_other};
 use holm_tree::pairs::reheaded;
 use std::cmp::Ordering;
 
-const LINES: usize = 7;
 /// The number of pairs in a line.
 const WIDTH: usize = 4;
-const CAPACITY: usize = LINES * WIDTH;
-
-/// Two neighbours merge if they hold at most this many pairs together: three quarters, so that the next few inserts do
-/// not split the leaf again.
-const MERGE_UP_TO: usize = CAPACITY * 3 / 4;
+/// The number of counters in a word.
+const COUNTERS: usize = 8;
 
 persistent! {
-    /// 512 bytes: a line of header and seven lines of pairs.
+    /// A line of header and lines of pairs: seven of them make 512 bytes, fifteen 1 KiB, 31 2 KiB.
     #[repr(align(64))]
-    pub struct Isle {
+    pub struct Isle<const LINES: usize> {
         lineage: Lineage,
-        counters: Word,
-        unused: [Word; 4],
-        lines: [[Pair; 4]; 7],
+        counters: [Word; 5],
+        lines: [[Pair; 4]; LINES],
     }
 }
 
-const _: () = assert!(size_of::<Isle>() == 512 && CAPACITY <= MOST_PAIRS);
+const _: () = assert!(size_of::<Isle<7>>() == 512 && size_of::<Isle<31>>() == 2048);
 
 /// Where a pair lies: its line, and its slot there.
 type LineSlot = (usize, usize);
 
-/// A word of counters with one of them changed.
+/// A word of counters with that of a line changed.
 fn with_counter(counters: u64, line: usize, count: usize) -> u64 {
-    counters & !(0xff << (line * 8)) | (count as u64) << (line * 8)
-}
-
-/// The counters of a word. Total over any bits: a racing reader may see any.
-fn each(counters: u64) -> [usize; LINES] {
-    std::array::from_fn(|line| ((counters >> (line * 8)) as usize & 0xff).min(WIDTH))
+    let shift = line % COUNTERS * 8;
+    counters & !(0xff << shift) | (count as u64) << shift
 }
 
 /// What a crash left of one line.
@@ -75,9 +65,20 @@ struct Survey {
     stale: Option<usize>,
 }
 
-impl Isle {
+impl<const LINES: usize> Isle<LINES> {
+    /// Two neighbours merge if they hold at most this many pairs together: three quarters, so that the next few inserts
+    /// do not split the leaf again.
+    const MERGE_UP_TO: usize = Self::CAPACITY * 3 / 4;
+
+    /// The words of counters of all lines.
+    fn counters(&self) -> &[Word] {
+        &self.counters[..LINES.div_ceil(COUNTERS)]
+    }
+
+    /// Total over any bits: a racing reader may see any.
     fn counts(&self) -> [usize; LINES] {
-        each(self.counters.read())
+        let words = self.counters.each_ref().map(Word::read);
+        std::array::from_fn(|line| ((words[line / COUNTERS] >> (line % COUNTERS * 8)) as usize & 0xff).min(WIDTH))
     }
 
     fn filled(&self) -> usize {
@@ -104,9 +105,10 @@ impl Isle {
 
     /// Makes a line's counter durable.
     fn count<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, line: usize, count: usize) {
-        handle.write(&self.counters, with_counter(self.counters.read(), line, count));
+        let word = &self.counters[line / COUNTERS];
+        handle.write(word, with_counter(word.read(), line, count));
         // Before the next change of the line: otherwise a crash leaves the line two pairs away from its counter.
-        handle.persist(&self.counters);
+        handle.persist(word);
     }
 
     /// Shifts the pairs behind a stale mark over it, and clears the last slot.
@@ -125,7 +127,7 @@ impl Isle {
     fn sorted<K: Keys>(&self, context: ReadContext<'_, (), K>) -> Vec<Slot> {
         let counts = self.counts();
         let mut taken = [0; LINES];
-        let mut pairs = Vec::with_capacity(CAPACITY);
+        let mut pairs = Vec::with_capacity(Self::CAPACITY);
         loop {
             let fronts = (0..LINES).filter(|line| taken[*line] < counts[*line]);
             let fronts = fronts.map(|line| (line, self.lines[line][taken[line]].slot()));
@@ -139,22 +141,36 @@ impl Isle {
         }
     }
 
-    /// Fills a block with ordered pairs, and zeros behind them.
-    fn fill<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, pairs: &[Slot]) {
-        let counters = pairs.chunks(WIDTH).enumerate().fold(0, |all, (line, some)| with_counter(all, line, some.len()));
-        handle.write(&self.counters, counters);
-        let slots = pairs.iter().copied().chain(std::iter::repeat(Slot::default()));
-        self.lines.as_flattened().iter().zip(slots).for_each(|(pair, slot)| pair.write(handle, slot));
+    /// Writes the counters of as many pairs.
+    fn set_counters<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, pairs: usize) {
+        for (index, word) in self.counters().iter().enumerate() {
+            let of_line = |line: usize| pairs.saturating_sub(line * WIDTH).min(WIDTH);
+            let lines = index * COUNTERS..LINES.min((index + 1) * COUNTERS);
+            handle.write(word, lines.fold(0, |counters, line| with_counter(counters, line, of_line(line))));
+        }
+    }
+
+    /// Fills a fresh block with ordered pairs. Flushed, and not fenced; the lines without pairs are left as they are.
+    fn fill<M: Medium, K: Keys>(&self, handle: &mut WriteHandle<'_, M>, pairs: &[Slot]) {
+        self.set_counters(handle, pairs.len());
+        handle.flush(&self.lineage);
+        for (line, pairs) in self.lines.iter().zip(pairs.chunks(WIDTH)) {
+            line.iter().zip(pairs).for_each(|(pair, slot)| pair.write(handle, *slot));
+            line[pairs.len()..].iter().for_each(|vacant| vacate::<M, K>(handle, vacant));
+            handle.flush(line);
+        }
     }
 
     /// A line as it is, and its counter when the line was last durable; `None` for what no crash leaves.
     fn survey<K: Keys>(&self, line: usize, count: usize) -> Option<Survey> {
+        if count == 0 {
+            return Some(Survey { filled: 0, stale: None });
+        }
         let uniques = self.lines[line].each_ref().map(|pair| pair.unique_word::<K>().read());
         let later = uniques[1..].iter().take_while(|unique| **unique != 0).count();
         let gap = uniques[1 + later..].iter().any(|unique| *unique != 0);
-        // A line with only the key zero looks empty by its marks, a line whose first pair is not yet counted by its
-        // counter.
-        let filled = if later > 0 || uniques[0] != 0 || count > 0 { later + 1 } else { 0 };
+        // The first slot is in use, though its mark may be zero.
+        let filled = later + 1;
         let mut twice = (1..filled).filter(|at| uniques[at - 1] == uniques[*at]).map(|at| at - 1);
         let (stale, more) = (twice.next(), twice.next());
         let near = filled.abs_diff(count) <= 1 && (stale.is_none() || filled >= count);
@@ -162,9 +178,20 @@ impl Isle {
     }
 }
 
-impl Leaf for Isle {
+/// Makes a slot vacant, if it is not. The caller flushes.
+fn vacate<M: Medium, K: Keys>(handle: &mut WriteHandle<'_, M>, pair: &Pair) {
+    let unique = pair.unique_word::<K>();
+    if unique.read() != 0 {
+        handle.write(unique, 0);
+    }
+}
+
+impl<const LINES: usize> Leaf for Isle<LINES> {
     const SOURCE: &'static str = "Isle-Tree: Wang and Chattopadhyay, DATE 2020";
-    const CAPACITY: usize = CAPACITY;
+    const CAPACITY: usize = {
+        assert!(LINES <= 5 * COUNTERS && LINES * WIDTH <= MOST_PAIRS);
+        LINES * WIDTH
+    };
     const NEEDS_LINE_ORDER: bool = true;
     type Volatile = ();
     type Durability = PerOperation;
@@ -187,12 +214,13 @@ impl Leaf for Isle {
     }
 
     fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
-        self.fill(handle, &[]);
+        self.set_counters(handle, 0);
+        // After the counters, in their line: a crash that keeps the lineage keeps no pair of the block's last use.
         self.lineage.begin(handle, home, None);
-        // Before any pair is put here: otherwise a crash leaves, beside that pair, the pairs of the block's last use.
-        // Until then a leaf without pairs is a free block, in whichever order its lines persist.
-        // Survivor (fence): the thread that puts the first pair fences, but only for itself.
-        handle.persist(self);
+        // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
+        // Survivor (flush, fence): no crash tells an empty tree from none, and the first put flushes this line and
+        // fences.
+        handle.persist(&self.lineage);
     }
 
     fn insert<M: Medium, K: Keys>(
@@ -221,9 +249,13 @@ impl Leaf for Isle {
             handle.write(pairs[at].unique_word::<K>(), pairs[at - 1].unique_word::<K>().read());
             at -= 1;
         }
+        if count == 0 {
+            // A crash before the next change of the line must leave one pair there. Its bytes may be anything.
+            pairs[1..].iter().for_each(|vacant| vacate::<M, K>(handle, vacant));
+        }
         let (unique, other) = unique_and_other::<K>(Slot { head: K::head(search_key, skip), payload });
         handle.write(pairs[at].other_word::<K>(), other);
-        // The commit word: no mark is in two slots any more. For the key zero in an empty line, the counter commits.
+        // The commit word: no mark is in two slots any more. In an empty line, the counter commits.
         handle.write(pairs[at].unique_word::<K>(), unique);
         handle.persist(pairs);
         self.count(handle, line, count + 1);
@@ -238,23 +270,22 @@ impl Leaf for Isle {
         let (context, handle) = context.parts();
         let ((line, at), old) = self.find(context, search_key)?;
         let (pairs, count) = (&self.lines[line], self.counts()[line]);
-        let alone = count == 1;
-        if alone {
-            // The commit word, which here comes first: otherwise the cleared slot would be taken for the key zero.
+        if count == 1 {
+            // The commit word.
             self.count(handle, line, 0);
+            return Some(Replaced { payload: old.payload, same_epoch: false });
         }
         let next = if at + 1 < count { pairs[at + 1].unique_word::<K>().read() } else { 0 };
-        // The commit word if the line has other pairs: the removed pair's slot is stale, or vacant.
+        // The commit word: the removed pair's slot is stale, or vacant.
         handle.write(pairs[at].unique_word::<K>(), next);
         if at + 1 < count {
             self.close::<M, K>(handle, (line, at), count);
         }
         // Before the removal is acknowledged: otherwise a crash leaves one pair more than the counter says, and
         // recovery counts it.
+        // Survivor (fence): the counter is fenced before the removal returns, too. The paper fences both.
         handle.persist(pairs);
-        if !alone {
-            self.count(handle, line, count - 1);
-        }
+        self.count(handle, line, count - 1);
         Some(Replaced { payload: old.payload, same_epoch: false })
     }
 
@@ -265,11 +296,11 @@ impl Leaf for Isle {
     ) -> Split<K::Separator> {
         let (context, handle) = context.parts();
         let pairs = self.sorted(context);
-        let middle = CAPACITY / 2;
+        let middle = Self::CAPACITY / 2;
         let key = |slot: usize| context.keys.key(pairs[slot]);
         // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
         // then reports a leaf that stays full.
-        let ends = (pairs.len() == CAPACITY).then(|| key(middle - 1).zip(key(middle))).flatten();
+        let ends = (pairs.len() == Self::CAPACITY).then(|| key(middle - 1).zip(key(middle))).flatten();
         let Some((last, first)) = ends else { return Split::new(own, None) };
         let separator = K::shortest_separator(&last, &first);
         let home = self.lineage.home();
@@ -277,8 +308,7 @@ impl Leaf for Isle {
         for ((fresh, half), range) in fresh.iter().zip(pairs.chunks(middle)).zip(ranges) {
             let home = Home { skip: K::common(range.low, range.high) as u8, ..home };
             fresh.leaf.lineage.begin(handle, home, Some((own, &self.lineage)));
-            fresh.leaf.fill(handle, &reheaded(context.keys, half, self.skip(), home.skip.into()));
-            handle.flush(fresh.leaf);
+            fresh.leaf.fill::<M, K>(handle, &reheaded(context.keys, half, self.skip(), home.skip.into()));
         }
         // Before the old leaf ends: otherwise a crash loses both it and its pairs.
         handle.fence();
@@ -299,18 +329,22 @@ impl Leaf for Isle {
         _: RecoveryPoint,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<BlockState> {
-        let counters = self.counters.read();
         let block_state = self.lineage.resolve(handle, |number| peer(number).map(|leaf| &leaf.lineage));
-        let sound = each(counters).into_iter().enumerate().fold(0, |all, (line, count)| with_counter(all, line, count));
-        if block_state != BlockState::Free && counters != sound {
-            let (found, expected) = (format!("{counters:#018x}"), "seven counters of 0 to 4, and zero");
-            return Err(damaged::<Self>(BlockByte { block: own, byte: 24 }, "a leaf's line", found, expected));
+        let counts = self.counts();
+        for (index, word) in self.counters().iter().enumerate() {
+            let lines = counts.iter().enumerate().skip(index * COUNTERS).take(COUNTERS);
+            let sound = lines.fold(0, |counters, (line, count)| with_counter(counters, line, *count));
+            if block_state != BlockState::Free && word.read() != sound {
+                let (found, expected) = (format!("{:#018x}", word.read()), "a counter of 0 to 4 per line, and zero");
+                let place = BlockByte { block: own, byte: 24 + 8 * index as u64 };
+                return Err(damaged::<Self>(place, "a leaf's line", found, expected));
+            }
         }
         Ok(block_state)
     }
 }
 
-impl Scrubbed for Isle {
+impl<const LINES: usize> Scrubbed for Isle<LINES> {
     fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -318,12 +352,12 @@ impl Scrubbed for Isle {
         placed: bool,
     ) -> Result<bool> {
         let handle = &mut *context.handle;
-        let mut counters = self.counters.read();
-        if counters == 0 && !placed {
+        if self.filled() == 0 && !placed {
             // Its lines may contain anything.
             self.lineage.give_up(handle);
             return Ok(false);
         }
+        let mut counters = self.counters.each_ref().map(Word::read);
         for (line, count) in self.counts().into_iter().enumerate() {
             let Some(Survey { filled, stale }) = self.survey::<K>(line, count) else {
                 let uniques = self.lines[line].each_ref().map(|pair| pair.unique_word::<K>().read());
@@ -341,22 +375,23 @@ impl Scrubbed for Isle {
                 // the new one.
                 self.close::<M, K>(handle, (line, stale), filled);
             }
-            counters = with_counter(counters, line, filled - usize::from(stale.is_some()));
+            counters[line / COUNTERS] =
+                with_counter(counters[line / COUNTERS], line, filled - usize::from(stale.is_some()));
         }
-        if counters != self.counters.read() {
-            handle.write(&self.counters, counters);
-            handle.flush(&self.counters);
+        let stale = self.counters().iter().zip(counters).filter(|(word, sound)| word.read() != *sound);
+        if stale.map(|(word, sound)| handle.write(word, sound)).count() > 0 {
+            handle.flush(&self.lineage);
         }
         // A leaf that only now became empty still is a leaf; the next recovery releases it.
         Ok(true)
     }
 }
 
-impl Prefetch for Isle {}
+impl<const LINES: usize> Prefetch for Isle<LINES> {}
 
-impl Merge for Isle {
+impl<const LINES: usize> Merge for Isle<LINES> {
     fn sparse<K: Keys>(&self, _: ReadContext<'_, (), K>) -> bool {
-        self.filled() < CAPACITY / 2
+        self.filled() < Self::CAPACITY / 2
     }
 
     fn merge<M: Medium, K: Keys>(
@@ -365,7 +400,7 @@ impl Merge for Isle {
         MergeRequest { own, right, fresh, range, .. }: MergeRequest<'_, Self, K::Separator>,
     ) -> MergedInto {
         let (context, handle) = context.parts();
-        let Some(fresh) = fresh.filter(|_| self.filled() + right.leaf.filled() <= MERGE_UP_TO) else {
+        let Some(fresh) = fresh.filter(|_| self.filled() + right.leaf.filled() <= Self::MERGE_UP_TO) else {
             return MergedInto::Neither;
         };
         let home = Home { skip: K::common(range.low, range.high) as u8, ..self.lineage.home() };
@@ -376,8 +411,7 @@ impl Merge for Isle {
         let empty = self.filled() == 0;
         let (origin, commits) = if empty { (right.number, right.leaf) } else { (own, self) };
         fresh.leaf.lineage.begin(handle, home, Some((origin, &commits.lineage)));
-        fresh.leaf.fill(handle, &pairs);
-        handle.flush(fresh.leaf);
+        fresh.leaf.fill::<M, K>(handle, &pairs);
         if !empty {
             right.leaf.lineage.tie(handle, own, &self.lineage);
             handle.flush(&right.leaf.lineage);

@@ -5,6 +5,7 @@
 //! take seven times as long.
 
 mod fills;
+mod isle;
 mod names;
 mod operations;
 mod recorded;

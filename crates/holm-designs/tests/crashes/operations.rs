@@ -69,7 +69,8 @@ pub fn every_operation<L: Staged, S: Sample>(keys: &S, turn: u64) {
     assert!(images > 1_500, "{images}");
 }
 
-fn full_leaf<L: Staged, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> Bits {
+/// A full leaf of these keys, put in another order.
+pub fn full_leaf<L: Staged, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> Bits {
     let fresh = Stage::<L, S>::new(&stage.keys);
     for index in 0..ranks.len() {
         let key = fresh.keys.ranked(ranks[index * 11 % ranks.len()]);

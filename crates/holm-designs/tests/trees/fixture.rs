@@ -5,10 +5,10 @@
 use crate::names::Names;
 use holm_designs::designs;
 use holm_lab::words;
-use holm_medium::{Counts, FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
+use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
 use holm_tree::leaf::RecoveryPoint;
-use holm_tree::{Index, Keys, TreeRoot, Words};
+use holm_tree::{Index, Keys, SeekTarget, TreeRoot, Words};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,6 +23,13 @@ impl TreeFixture<Words> {
     pub fn of_words(name: &str) -> Self {
         let index = |writer| words::design_or_variant(name, writer, Search::detect());
         Self::over(|writer| index(writer).expect("a design of that name"))
+    }
+
+    /// Whether a key's pair is the only one of its line, in a leaf of Isle-Tree of 512 bytes.
+    pub fn is_alone_in_its_line(&self, key: u64) -> bool {
+        let leaf = self.index.cursor_at(&self.root, SeekTarget::Holding(key)).leaf_version.leaf();
+        let words = self.writer.image().words(Area::Leaves.at(u64::from(leaf) * 512), 64).expect("a leaf block");
+        (0..7).any(|line| (words[3].read() >> (8 * line)) as u8 == 1 && words[8 * (1 + line)].read() == key)
     }
 }
 

@@ -19,6 +19,8 @@ trait Prices {
     fn insert(count: usize, at: usize) -> Cost;
     /// Removes one entry.
     fn remove(count: usize, at: usize) -> Cost;
+    /// Removes a pair that is the only one of its line, if that costs less.
+    const REMOVE_ALONE: Option<Cost> = None;
     /// Splits: the upper half goes into a fresh block, or both halves into two.
     const SPLIT: Cost;
     /// What the parent does in a split, except for inserting the new half.
@@ -61,10 +63,14 @@ impl Prices for Isle {
     fn remove(_: usize, _: usize) -> Cost {
         (2, 2)
     }
-    const SPLIT: Cost = (17, 2);
+    const REMOVE_ALONE: Option<Cost> = Some((1, 1));
+    // Four lines of pairs and the header in each half, and the old leaf's end.
+    const SPLIT: Cost = (11, 2);
     const INSTEAD: Cost = (1, 1);
     fn merge(left: usize, right: usize) -> Option<Cost> {
-        (left + right <= 21).then_some(if left == 0 { (9, 2) } else { (10, 2) })
+        // The header and the lines of pairs, the tie of the right leaf, and the end of the left one.
+        let lines = 2 + (left + right).div_ceil(4) as u64;
+        (left + right <= 21).then_some(if left == 0 { (lines, 2) } else { (lines + 1, 2) })
     }
 }
 
@@ -157,14 +163,15 @@ impl Shadow {
         }
     }
 
-    fn remove<L: Prices, N: Prices>(&mut self, key: u64) -> Cost {
+    /// `alone` states whether the pair is the only one of its line.
+    fn remove<L: Prices, N: Prices>(&mut self, key: u64, alone: bool) -> Cost {
         let path = self.path(key);
         let (leaf, at) = path[path.len() - 1];
         let pairs = &mut self.levels[0][leaf];
         if pairs.get(at) != Some(&key) {
             return (0, 0);
         }
-        let cost = L::remove(pairs.len(), at);
+        let cost = L::REMOVE_ALONE.filter(|_| alone).unwrap_or(L::remove(pairs.len(), at));
         pairs.remove(at);
         let sparse = pairs.len() < L::MOST / 2;
         let (parent, at) = path[path.len() - 2];
@@ -209,7 +216,8 @@ fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) -> us
             let grows = turn < turns / 4 * 3;
             let key = order(if grows { turn / 2 + mixed(turn) % 50 } else { mixed(turn) % (turns / 2) });
             let (done, wanted) = if mixed(turn + 7) % 16 < if grows { 3 } else { 15 } {
-                (spent(&fixture, || _ = fixture.remove(key)), shadow.remove::<L, N>(key))
+                let alone = L::REMOVE_ALONE.is_some() && fixture.is_alone_in_its_line(key);
+                (spent(&fixture, || _ = fixture.remove(key)), shadow.remove::<L, N>(key, alone))
             } else {
                 (spent(&fixture, || _ = fixture.put(key, turn)), shadow.put::<L, N>(key))
             };

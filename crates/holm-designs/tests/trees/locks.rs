@@ -17,7 +17,7 @@ struct Narrow<L>(PhantomData<L>);
 
 impl<L: Locks> Design for Narrow<L> {
     const NAME: &'static str = "narrow";
-    type Leaf = Isle;
+    type Leaf = Isle<7>;
     type LeafParent = Sorted<1, L>;
     type Upper = Sorted<1>;
 }
