@@ -16,6 +16,11 @@ use holm_tree::pair::Pair;
 use holm_tree::pair::slots;
 use holm_tree::pairs::IndexedPair;
 
+/// Fingerprints are compared with vectors.
+pub const VECTORS: usize = 0;
+/// Fingerprints are compared one by one, as in FPTree's paper.
+pub const ONE_BY_ONE: usize = 1;
+
 /// The number of slots.
 pub const SLOTS: usize = 29;
 /// A bit for each slot.
@@ -59,47 +64,54 @@ impl FingerprintedPairs {
         (self.fingerprints[at / 8].read() >> (at % 8 * 8)) as u8
     }
 
-    /// Of these slots, those whose fingerprint equals the search key's.
+    /// Of these slots, those whose fingerprint equals the search key's; compared with vectors, or one by one.
     #[inline]
-    pub fn candidates<V, K: Keys>(
+    pub fn candidates<const LOOK: usize, V, K: Keys>(
         &self,
         bits: u32,
         context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> impl Iterator<Item = usize> {
-        let fingerprints: &[_; 4] = atomics(&self.fingerprints).try_into().expect("four words");
-        slots(context.search.bytes_equal(fingerprints, K::fingerprint(search_key)) & bits)
+        let (words, fingerprint) = (atomics(&self.fingerprints), K::fingerprint(search_key));
+        let words: &[_; 4] = words.try_into().expect("four words");
+        let bits = if LOOK == VECTORS { context.search.bytes_equal(words, fingerprint) & bits } else { bits };
+        slots(bits).filter(move |at| LOOK == VECTORS || self.fingerprint(*at) == fingerprint)
     }
 
     /// Of these slots, the one with the search key, and its payload.
     #[inline]
-    pub fn find<V, K: Keys>(
+    pub fn find<const LOOK: usize, V, K: Keys>(
         &self,
         bits: u32,
         context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<(usize, u64)> {
-        let pairs = self.candidates(bits, context, search_key).map(|at| (at, self.slot(at)));
+        let pairs = self.candidates::<LOOK, V, K>(bits, context, search_key).map(|at| (at, self.slot(at)));
         pairs.into_iter().find(|(_, slot)| context.keys.is(*slot, search_key)).map(|(at, slot)| (at, slot.payload))
     }
 
     /// See [`crate::leaf::Leaf::prefetch_pairs`].
     #[inline]
-    pub fn prefetch_pairs<V, K: Keys>(&self, bits: u32, context: ReadContext<'_, V, K>, search_key: K::SearchKey<'_>) {
-        if let Some(at) = self.candidates(bits, context, search_key).next() {
+    pub fn prefetch_pairs<const LOOK: usize, V, K: Keys>(
+        &self,
+        bits: u32,
+        context: ReadContext<'_, V, K>,
+        search_key: K::SearchKey<'_>,
+    ) {
+        if let Some(at) = self.candidates::<LOOK, V, K>(bits, context, search_key).next() {
             holm_search::prefetch(&self.pairs[at]);
         }
     }
 
     /// See [`crate::leaf::Leaf::candidate_payload`].
     #[inline]
-    pub fn candidate_payload<V, K: Keys>(
+    pub fn candidate_payload<const LOOK: usize, V, K: Keys>(
         &self,
         bits: u32,
         context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<u64> {
-        self.candidates(bits, context, search_key).next().map(|at| self.pairs[at].payload.read())
+        self.candidates::<LOOK, V, K>(bits, context, search_key).next().map(|at| self.pairs[at].payload.read())
     }
 
     /// The pairs of these slots, in any order.

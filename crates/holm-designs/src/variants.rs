@@ -3,8 +3,9 @@
 //! and few tests instantiate them.
 
 use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segments, Sentinels, Vector};
-use crate::inner::Durable;
+use crate::inner::{Contiguous, Durable};
 use crate::leaf::bd_tree::{Chained, Mirrored};
+use crate::leaf::fp_tree::{FpTree, ONE_BY_ONE};
 use crate::leaf::isle::{Isle, node::IsleNode};
 use crate::leaf::nv_tree::NvTree;
 use crate::leaf::ss_tree::{MOVING, STAYING, SsTree};
@@ -61,7 +62,11 @@ holm_tree::designs! { $ for_each_variant:
     /// FAST and FAIR with fingerprints in the block, searched one by one, in nodes of 4 KiB.
     fast_fair_fingerprints_inlaid_4k: leaf FastFair<255, Fingerprints<Inlaid<32>, Scalar>>,
         parent Sorted<8>, upper Sorted<8>;
-    /// Circ-Tree in nodes of 4 KiB, searched by segments.
+    /// Circ-Tree in nodes of 1 KiB, searched by segments.
+    circ_1k: leaf Circ<62, Segments>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    circ_2k: leaf Circ<126, Segments>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 4 KiB.
     circ_4k: leaf Circ<254, Segments>, parent Sorted<8>, upper Sorted<8>;
     /// Circ-Tree, searched linearly from the base.
     circ_linear: leaf Circ<30, Linear>, parent Sorted<8>, upper Sorted<8>;
@@ -105,7 +110,11 @@ holm_tree::designs! { $ for_each_variant:
     /// BD+Tree's leaf of up to four blocks.
     holm_four: leaf Buffered<4, (Triple, Bytes)>, parent Sorted<8>, upper Sorted<8>;
     /// NV-Tree's leaf below inner nodes that split, as in the other designs.
-    nv_tree_splitting: leaf NvTree, parent Sorted<8>, upper Sorted<8>;
+    nv_tree_splitting: leaf NvTree<30, 0>, parent Sorted<8>, upper Sorted<8>;
+    /// NV-Tree in leaves of 1 KiB: as many records as one word can count and mark.
+    nv_tree_1k: leaf NvTree<58, 8>, parent Sorted<4>, upper Contiguous<8>;
+    /// FPTree whose fingerprints are compared one by one: the paper's.
+    fp_tree_scalar: leaf FpTree<ONE_BY_ONE>, parent Sorted<8>, upper Sorted<8>;
     /// Isle-Tree in leaves of 1 KiB.
     isle_1k: leaf Isle<15>, parent Sorted<8>, upper Sorted<8>;
     /// Isle-Tree in leaves of 2 KiB.

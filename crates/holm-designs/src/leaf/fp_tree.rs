@@ -5,6 +5,8 @@
 //! update goes to another slot, and one store of the bitmap changes both bits. A split copies the whole leaf and
 //! divides the bitmaps. This takes two stores in the old leaf, so a log records that a split is in progress.
 //!
+//! The parameter states whether fingerprints are compared with vectors or, as in the paper, one by one.
+//!
 //! ```text
 //! bytes 0-15    roster: bit s of the bitmap admits slot s
 //!       16-44   29 fingerprints of whole keys; 45-47 zero
@@ -14,6 +16,7 @@
 //! In a log, the roster's 32 bits have the number of the leaf that is split, and its `next` the right half.
 
 use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS};
+pub use crate::fingerprinted_pairs::{ONE_BY_ONE, VECTORS};
 use crate::roster::Roster;
 use holm_medium::{Medium, Result, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
@@ -27,22 +30,22 @@ use holm_tree::pairs::upper_half;
 persistent! {
     /// 512 bytes: three quarters of a line of header, and 29 pairs.
     #[repr(align(64))]
-    pub struct FpTree {
+    pub struct FpTree<const LOOK: usize> {
         roster: Roster,
         fingerprinted: FingerprintedPairs,
     }
 }
 
-const _: () = assert!(size_of::<FpTree>() == 512);
+const _: () = assert!(size_of::<FpTree<VECTORS>>() == 512);
 
-impl FpTree {
+impl<const LOOK: usize> FpTree<LOOK> {
     fn bits(&self) -> u32 {
         self.roster.bits() & ALL
     }
 
     #[inline]
     fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
-        self.fingerprinted.find(self.bits(), context, search_key)
+        self.fingerprinted.find::<LOOK, _, _>(self.bits(), context, search_key)
     }
 
     /// The steps of a split after its log: copies the whole leaf, divides the bitmaps, and links the halves.
@@ -61,7 +64,7 @@ impl FpTree {
     }
 }
 
-impl Leaf for FpTree {
+impl<const LOOK: usize> Leaf for FpTree<LOOK> {
     const SOURCE: &'static str = "FPTree: Oukid et al., SIGMOD 2016";
     const CAPACITY: usize = SLOTS;
     type Volatile = ();
@@ -164,21 +167,21 @@ impl Leaf for FpTree {
     }
 }
 
-impl Prefetch for FpTree {
+impl<const LOOK: usize> Prefetch for FpTree<LOOK> {
     #[inline]
     fn prefetch_pairs<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) {
-        self.fingerprinted.prefetch_pairs(self.bits(), context, search_key);
+        self.fingerprinted.prefetch_pairs::<LOOK, _, _>(self.bits(), context, search_key);
     }
 
     #[inline]
     fn candidate_payload<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
-        self.fingerprinted.candidate_payload(self.bits(), context, search_key)
+        self.fingerprinted.candidate_payload::<LOOK, _, _>(self.bits(), context, search_key)
     }
 }
 
-impl Merge for FpTree {}
+impl<const LOOK: usize> Merge for FpTree<LOOK> {}
 
-impl Linked for FpTree {
+impl<const LOOK: usize> Linked for FpTree<LOOK> {
     fn next(&self) -> u32 {
         self.roster.next()
     }

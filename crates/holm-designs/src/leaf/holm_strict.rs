@@ -15,7 +15,7 @@
 //!
 //! Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
-use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS, line};
+use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS, VECTORS, line};
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
@@ -95,7 +95,7 @@ impl HolmStrict {
 
     #[inline]
     fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
-        self.fingerprinted.find(self.bits(), context, search_key)
+        self.fingerprinted.find::<VECTORS, _, _>(self.bits(), context, search_key)
     }
 
     /// Makes another state durable, and with it all earlier stores to its line.
@@ -290,12 +290,12 @@ impl Leaf for HolmStrict {
 impl Prefetch for HolmStrict {
     #[inline]
     fn prefetch_pairs<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) {
-        self.fingerprinted.prefetch_pairs(self.bits(), context, search_key);
+        self.fingerprinted.prefetch_pairs::<VECTORS, _, _>(self.bits(), context, search_key);
     }
 
     #[inline]
     fn candidate_payload<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
-        self.fingerprinted.candidate_payload(self.bits(), context, search_key)
+        self.fingerprinted.candidate_payload::<VECTORS, _, _>(self.bits(), context, search_key)
     }
 }
 

@@ -5,10 +5,12 @@
 //! that strikes another one out. An update appends such a record and the new pair, and counts both at once. A full leaf
 //! is replaced: by one leaf if its pairs fill at most half of it, otherwise by two. See `lineage`.
 //!
+//! The parameters are the number of records, and that of the words behind them.
+//!
 //! ```text
 //! bytes 0-23    lineage
-//!       24-31   count 32 | bit r of 30: record r strikes out; zero 2
-//!       32-511  30 records {head, payload}; of one that strikes out, the payload is the number of the other
+//!       24-31   count 6 | bit r: record r strikes out; zero up to 64
+//!       32-     30 records {head, payload}, or 58; of one that strikes out, the payload is the number of the other
 //! ```
 
 use crate::lineage::Lineage;
@@ -21,35 +23,32 @@ use holm_tree::leaf::{
 use holm_tree::pair::Pair;
 use holm_tree::pairs::{arrange, reheaded};
 
-const RECORDS: usize = 30;
+/// The bits of the count in the log's word.
+const COUNT_BITS: u32 = 6;
 
 persistent! {
-    /// 512 bytes: half a line of header, and 30 records.
+    /// Half a line of header, and the records: 30 of them make 512 bytes.
     #[repr(align(64))]
-    pub struct NvTree {
+    pub struct NvTree<const RECORDS: usize, const UNUSED: usize> {
         lineage: Lineage,
         log: Word,
-        records: [Pair; 30],
+        records: [Pair; RECORDS],
+        unused: [Word; UNUSED],
     }
 }
 
-const _: () = assert!(size_of::<NvTree>() == 512 && RECORDS <= MOST_PAIRS);
+const _: () = assert!(size_of::<NvTree<30, 0>>() == 512 && size_of::<NvTree<58, 8>>() == 1024);
 
 /// The number of records that count, and which of them strike others out.
 #[derive(Clone, Copy)]
 struct Log {
     count: usize,
-    strikes: u32,
+    strikes: u64,
 }
 
 impl Log {
-    /// Total over any bits: a racing reader may see any.
-    fn unpack(word: u64) -> Self {
-        Log { count: (word as u32 as usize).min(RECORDS), strikes: (word >> 32) as u32 }
-    }
-
     fn pack(self) -> u64 {
-        u64::from(self.strikes) << 32 | self.count as u64
+        self.strikes << COUNT_BITS | self.count as u64
     }
 
     fn strikes(self, record: usize) -> bool {
@@ -57,19 +56,21 @@ impl Log {
     }
 }
 
-impl NvTree {
+impl<const RECORDS: usize, const UNUSED: usize> NvTree<RECORDS, UNUSED> {
+    /// Total over any bits: a racing reader may see any.
     fn log(&self) -> Log {
-        Log::unpack(self.log.read())
+        let word = self.log.read();
+        Log { count: (word as usize % (1 << COUNT_BITS)).min(RECORDS), strikes: word >> COUNT_BITS }
     }
 
     /// The records that are pairs and are not struck out, from the last to the first: the paper's search order.
     fn standing(&self) -> impl Iterator<Item = (usize, Slot)> {
         let log = self.log();
-        let mut struck = 0u32;
+        let mut struck = 0u64;
         (0..log.count).rev().filter_map(move |at| {
             let slot = self.records[at].slot();
             if log.strikes(at) {
-                struck |= 1 << (slot.payload % 32);
+                struck |= 1 << (slot.payload % 64);
                 return None;
             }
             (struck >> at & 1 == 0).then_some((at, slot))
@@ -119,9 +120,12 @@ impl NvTree {
     }
 }
 
-impl Leaf for NvTree {
+impl<const RECORDS: usize, const UNUSED: usize> Leaf for NvTree<RECORDS, UNUSED> {
     const SOURCE: &'static str = "NV-Tree: Yang et al., FAST 2015";
-    const CAPACITY: usize = RECORDS;
+    const CAPACITY: usize = {
+        assert!(RECORDS + COUNT_BITS as usize <= 64 && RECORDS <= MOST_PAIRS);
+        RECORDS
+    };
     type Volatile = ();
     type Durability = PerOperation;
     type Overflow = OneBlock;
@@ -241,19 +245,19 @@ impl Leaf for NvTree {
         let block_state = self.lineage.resolve(handle, |number| peer(number).map(|leaf| &leaf.lineage));
         let Log { count, strikes } = self.log();
         let word = self.log.read();
-        if block_state != BlockState::Free && (word != self.log().pack() || u64::from(strikes) >> count != 0) {
-            let (found, expected) = (format!("{word:#x}"), "30 records at most, and marks of none beyond");
+        if block_state != BlockState::Free && (word != self.log().pack() || strikes >> count != 0) {
+            let (found, expected) = (format!("{word:#x}"), "as many records as there are, and marks of none beyond");
             return Err(damaged::<Self>(BlockByte { block: own, byte: 24 }, "a leaf's log", found, expected));
         }
         Ok(block_state)
     }
 }
 
-impl Prefetch for NvTree {}
+impl<const RECORDS: usize, const UNUSED: usize> Prefetch for NvTree<RECORDS, UNUSED> {}
 
-impl Merge for NvTree {}
+impl<const RECORDS: usize, const UNUSED: usize> Merge for NvTree<RECORDS, UNUSED> {}
 
-impl Scrubbed for NvTree {
+impl<const RECORDS: usize, const UNUSED: usize> Scrubbed for NvTree<RECORDS, UNUSED> {
     fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         _: u32,

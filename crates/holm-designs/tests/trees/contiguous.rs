@@ -91,7 +91,7 @@ struct Narrow;
 
 impl Design for Narrow {
     const NAME: &'static str = "narrow";
-    type Leaf = NvTree;
+    type Leaf = NvTree<30, 0>;
     type LeafParent = Sorted<1>;
     type Upper = Contiguous<1>;
 }
