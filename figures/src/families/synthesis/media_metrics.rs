@@ -1,15 +1,20 @@
 //! Designs by metrics, continued: what a medium of blocks reads for each operation behind a cache, and how long an
 //! operation waits for it, by the model of `read_model.rs`.
 
-use super::metrics::DESIGNS;
+use super::metrics::{DESIGNS, Metrics};
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create, media};
 use crate::read_model::cache_bytes;
-use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::study::{Cell, Claim, Needs, Study};
 use crate::traces::{all, ascending, shuffled};
 use holm_lab::measured::What;
 
-const OPERATIONS: &[&str] = &["insert", "insert in order", "update", "removal", "search"];
+const READ: Metrics = Metrics {
+    operations: &["insert", "insert in order", "update", "removal", "search"],
+    note: "By a model: a cache of a 64th of 24 bytes a pair, a buffer of sixteen blocks, 305 ns for a line whose block \
+           the medium reads and 124 ns for one whose block is in the buffer. Reads of blocks that are written in part \
+           are included in blocks, and not in waits.",
+};
 
 /// Operations, of which the first half fills the cache. Each half is an epoch.
 const SOME: u64 = 4_000;
@@ -43,7 +48,7 @@ pub(super) const MEDIA_METRICS: Study = Study {
         cells.collect()
     },
     figures: &[
-        metric(
+        READ.figure(
             "SYN-D5",
             "Designs by metrics: blocks that the medium reads",
             (media::BLOCKS_READ, "blocks read an operation"),
@@ -56,7 +61,7 @@ pub(super) const MEDIA_METRICS: Study = Study {
                     .because("Expected: an update reads and writes one line."),
             ],
         ),
-        metric(
+        READ.figure(
             "SYN-D6",
             "Designs by metrics: waits for the medium, a block being one wait",
             (media::TOGETHER_NS, "ns an operation"),
@@ -66,18 +71,6 @@ pub(super) const MEDIA_METRICS: Study = Study {
         ),
     ],
 };
-
-const fn metric(
-    id: &'static str,
-    title: &'static str,
-    (measure, unit): (usize, &'static str),
-    claims: &'static [Claim],
-) -> Figure {
-    let note = "By a model: a cache of a 64th of 24 bytes a pair, a buffer of sixteen blocks, 305 ns for a line whose \
-                block the medium reads and 124 ns for one whose block is in the buffer. Reads of blocks that are \
-                written in part are included in blocks, and not in waits.";
-    Figure { id, title, measure, unit, axis: Axis::Words("operation", OPERATIONS), claims, note }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,127 @@
+//! What a rival implements, and how a rival of that kind is measured as a tree of a design is.
+
+use super::blocks::Blocks;
+use holm_lab::measured::{MeasuredTree, Request, What};
+use holm_medium::{Counts, Result, StorageOps, Word};
+use holm_tree::Rebuilt;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// A tree for comparison, one operation on one key at a time. Any thread may run any of them.
+pub(super) trait Rival: Send + Sync + 'static {
+    /// The persistent memory of its pairs.
+    fn blocks(&self) -> &Blocks;
+    /// Puts a payload under a key.
+    fn put(&self, key: u64, payload: u64) -> Result<()>;
+    /// Removes a key, if it is there.
+    fn remove(&self, key: u64) -> Result<()>;
+    /// Returns the payload of a key.
+    fn get(&self, key: u64) -> Option<u64>;
+    /// Passes on the payloads of the first `count` pairs from a key on.
+    fn scan(&self, low: u64, count: usize, each: &mut dyn FnMut(u64));
+    /// Returns the number of pairs.
+    fn pairs(&self) -> u64;
+    /// Returns the bytes of memory beside the blocks.
+    fn volatile_bytes(&self) -> u64;
+    /// Ends an epoch.
+    fn end_epoch(&self) -> Result<()> {
+        self.blocks().writer().end_epoch().map(drop)
+    }
+}
+
+/// A rival as figures see it. Its times mean nothing, and it is never recovered.
+pub(super) struct Measured<R>(pub R);
+
+impl<R: Rival> MeasuredTree for Measured<R> {
+    fn put(&self, keys: &[u64], mask: u64) -> Result<()> {
+        keys.iter().try_for_each(|key| self.0.put(*key, key ^ mask))
+    }
+
+    fn put_timed(&self, keys: &[u64], mask: u64, each: &mut dyn FnMut(Duration)) -> Result<()> {
+        keys.iter().try_for_each(|key| {
+            let began = Instant::now();
+            let done = self.0.put(*key, key ^ mask);
+            each(began.elapsed());
+            done
+        })
+    }
+
+    fn remove(&self, keys: &[u64]) -> Result<()> {
+        keys.iter().try_for_each(|key| self.0.remove(*key))
+    }
+
+    fn get(&self, keys: &[u64]) -> u64 {
+        keys.iter().fold(0, |sum: u64, key| sum.wrapping_add(self.0.get(*key).unwrap_or(0)))
+    }
+
+    fn get_dependent(&self, keys: &[u64], _: u64) {
+        black_box(self.get(keys));
+    }
+
+    fn get_many(&self, keys: &[u64], _: usize) {
+        black_box(self.get(keys));
+    }
+
+    fn scan(&self, keys: &[u64], count: usize) -> (usize, u64) {
+        let (mut found, mut sum) = (0, 0u64);
+        for low in keys {
+            self.0.scan(*low, count, &mut |payload| (found, sum) = (found + 1, sum.wrapping_add(payload)));
+        }
+        (found, sum)
+    }
+
+    fn mix(&self, keys: &[u64]) -> Result<()> {
+        keys.chunks(2).try_for_each(|keys| {
+            black_box(self.get(&keys[1..]));
+            self.0.put(keys[0], !keys[0])
+        })
+    }
+
+    fn replay(&self, requests: &[Request]) -> Result<()> {
+        requests.iter().try_for_each(|request| match request.what {
+            What::Get => {
+                black_box(self.0.get(request.key));
+                Ok(())
+            }
+            What::Put => self.0.put(request.key, !request.key),
+            What::Remove => self.0.remove(request.key),
+        })
+    }
+
+    fn settle(&self) -> Result<()> {
+        self.end_epoch()
+    }
+
+    fn end_epoch(&self) -> Result<()> {
+        self.0.end_epoch()
+    }
+
+    /// No figure asks for it.
+    fn rebuilt(&self, _: usize) -> Result<Rebuilt> {
+        unreachable!("no figure recovers a rival")
+    }
+
+    fn pairs(&self) -> u64 {
+        self.0.pairs()
+    }
+
+    fn counts(&self) -> Counts {
+        self.0.blocks().counts()
+    }
+
+    fn frontier(&self) -> u32 {
+        self.0.blocks().frontier() as u32
+    }
+
+    fn volatile_bytes(&self) -> u64 {
+        self.0.volatile_bytes()
+    }
+
+    fn leaf_bytes(&self) -> u64 {
+        self.0.blocks().bytes_in_use()
+    }
+
+    fn words(&self, more: u32) -> &[Word] {
+        self.0.blocks().words(more.into())
+    }
+}
