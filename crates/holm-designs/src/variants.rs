@@ -59,6 +59,12 @@ holm_tree::designs! { $ for_each_variant:
     /// FAST and FAIR with fingerprints beside the block, searched one by one: the paper's.
     fast_fair_fingerprints_scalar: leaf FastFair<31, Fingerprints<Aside<4>, Scalar>>,
         parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    fast_fair_fingerprints_scalar_1k: leaf FastFair<63, Fingerprints<Aside<8>, Scalar>>,
+        parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    fast_fair_fingerprints_scalar_2k: leaf FastFair<127, Fingerprints<Aside<16>, Scalar>>,
+        parent Sorted<8>, upper Sorted<8>;
     /// FAST and FAIR with fingerprints in the block, searched one by one, in nodes of 4 KiB.
     fast_fair_fingerprints_inlaid_4k: leaf FastFair<255, Fingerprints<Inlaid<32>, Scalar>>,
         parent Sorted<8>, upper Sorted<8>;
@@ -86,6 +92,10 @@ holm_tree::designs! { $ for_each_variant:
     circ_sentinels_4k: leaf Circ<254, Sentinels<Aside<64>, Vector>>, parent Sorted<8>, upper Sorted<8>;
     /// Circ-Tree with sentinels in the block, searched one by one: the paper's.
     circ_sentinels_inlaid: leaf Circ<30, Sentinels<Inlaid<8>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    circ_sentinels_inlaid_1k: leaf Circ<62, Sentinels<Inlaid<16>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    circ_sentinels_inlaid_2k: leaf Circ<126, Sentinels<Inlaid<32>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
     /// The same in nodes of 4 KiB.
     circ_sentinels_inlaid_4k: leaf Circ<254, Sentinels<Inlaid<64>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
     /// Circ-Tree with fingerprints beside the block, searched with vector instructions.
@@ -98,6 +108,10 @@ holm_tree::designs! { $ for_each_variant:
     circ_fingerprints_4k: leaf Circ<254, Fingerprints<Aside<32>, Vector>>, parent Sorted<8>, upper Sorted<8>;
     /// Circ-Tree with fingerprints beside the block, searched one by one: the paper's.
     circ_fingerprints_scalar: leaf Circ<30, Fingerprints<Aside<4>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    circ_fingerprints_scalar_1k: leaf Circ<62, Fingerprints<Aside<8>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    circ_fingerprints_scalar_2k: leaf Circ<126, Fingerprints<Aside<16>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
     /// The same in nodes of 4 KiB.
     circ_fingerprints_scalar_4k: leaf Circ<254, Fingerprints<Aside<32>, Scalar>>, parent Sorted<8>, upper Sorted<8>;
     /// FAST and FAIR at all levels, with durable nodes above the leaves too: the paper's.

@@ -176,13 +176,40 @@ const NODES: Study = Study {
 };
 
 /// The paper's own forms: sentinels in the node, and signs that are searched one by one.
-const AS_PRINTED: [(&str, &str, &str); 6] = [
-    ("FF", "fast_fair", "fast_fair_4k"),
-    ("FF_S", "fast_fair_sentinels_inlaid", "fast_fair_sentinels_inlaid_4k"),
-    ("FF_F", "fast_fair_fingerprints_scalar", "fast_fair_fingerprints_scalar_4k"),
-    ("CIRC", "circ_linear", "circ_linear_4k"),
-    ("CIRC_S", "circ_sentinels_inlaid", "circ_sentinels_inlaid_4k"),
-    ("CIRC_F", "circ_fingerprints_scalar", "circ_fingerprints_scalar_4k"),
+const AS_PRINTED: [(&str, [&str; 4]); 6] = [
+    ("FF", ["fast_fair", "fast_fair_1k", "fast_fair_2k", "fast_fair_4k"]),
+    (
+        "FF_S",
+        [
+            "fast_fair_sentinels_inlaid",
+            "fast_fair_sentinels_inlaid_1k",
+            "fast_fair_sentinels_inlaid_2k",
+            "fast_fair_sentinels_inlaid_4k",
+        ],
+    ),
+    (
+        "FF_F",
+        [
+            "fast_fair_fingerprints_scalar",
+            "fast_fair_fingerprints_scalar_1k",
+            "fast_fair_fingerprints_scalar_2k",
+            "fast_fair_fingerprints_scalar_4k",
+        ],
+    ),
+    ("CIRC", ["circ_linear", "circ_linear_1k", "circ_linear_2k", "circ_linear_4k"]),
+    (
+        "CIRC_S",
+        ["circ_sentinels_inlaid", "circ_sentinels_inlaid_1k", "circ_sentinels_inlaid_2k", "circ_sentinels_inlaid_4k"],
+    ),
+    (
+        "CIRC_F",
+        [
+            "circ_fingerprints_scalar",
+            "circ_fingerprints_scalar_1k",
+            "circ_fingerprints_scalar_2k",
+            "circ_fingerprints_scalar_4k",
+        ],
+    ),
 ];
 
 const PRINTED: Study = Study {
@@ -190,10 +217,10 @@ const PRINTED: Study = Study {
         let pairs = setting.count(1_000_000);
         let cell =
             |series, x, design: &'static str| Cell::new(series, x, 2 * pairs, move || searched(design, pairs, 1));
-        AS_PRINTED
-            .iter()
-            .flat_map(|(name, small, large)| [cell(name, 512.0, small), cell(name, 4096.0, large)])
-            .collect()
+        let sizes = [512.0, 1024.0, 2048.0, 4096.0];
+        let of_sizes =
+            |(name, designs): (_, [_; 4])| sizes.into_iter().zip(designs).map(move |(x, it)| cell(name, x, it));
+        AS_PRINTED.into_iter().flat_map(of_sizes).collect()
     },
     figures: &[
         Figure {

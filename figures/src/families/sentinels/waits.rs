@@ -16,8 +16,8 @@ pub(super) const WAITS: Study = Study {
     needs: Needs::Reads,
     cells: |setting| {
         let pairs = setting.count(100_000);
-        let cells = super::AS_PRINTED.iter().flat_map(|(name, small, large)| {
-            [(512.0, *small), (4096.0, *large)].map(|(x, design)| {
+        let cells = super::AS_PRINTED.into_iter().flat_map(|(name, [small, .., large])| {
+            [(512.0, small), (4096.0, large)].map(|(x, design)| {
                 Cell::new(name, x, 2 * pairs, move || {
                     let (tree, keys) = (create(design, counted(pairs))?, all(pairs));
                     tree.put(&keys, 1)?;
