@@ -33,6 +33,12 @@ fn rehead_own<K: Keys>(keys: &K, pairs: &[MovingPair], home: Home) -> bool {
     pairs.iter().all(|pair| pair.skip == usize::from(home.skip) || pair.is_own(keys))
 }
 
+/// Prefetches the records from which the heads of pairs are read anew: each is a cache miss of its own.
+fn prefetch_moved<K: Keys>(keys: &K, pairs: &[MovingPair], home: Home) {
+    let moved = pairs.iter().filter(|pair| pair.skip != usize::from(home.skip));
+    moved.for_each(|pair| keys.prefetch(pair.slot.payload));
+}
+
 /// Returns how many blocks these pairs need: at least one.
 fn blocks_for(pairs: &[MovingPair]) -> usize {
     pairs.len().div_ceil(SLOTS).max(1)
@@ -185,6 +191,8 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         separator: &K::Separator,
     ) -> Option<[Home; 2]> {
         let homes = [self.home_of::<K>(range.low, Some(separator)), self.home_of::<K>(separator, range.high)];
+        prefetch_moved(keys, halves.lower, homes[0]);
+        prefetch_moved(keys, halves.upper, homes[1]);
         let fit = rehead_own(keys, halves.lower, homes[0]) && rehead_own(keys, halves.upper, homes[1]);
         fit.then_some(homes)
     }
