@@ -25,6 +25,11 @@ impl Ahead {
         &self.tree
     }
 
+    /// Returns the number of keys, and their bytes.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.places.len(), self.keys.len())
+    }
+
     /// Iterates over the keys, and what the lookup of each has found.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], Lookup)> {
         let begins = std::iter::once(0).chain(self.places.iter().map(|(end, _)| *end));

@@ -5,6 +5,8 @@
 //! is to be written, `range` merges both for scans. `retry` begins a transaction anew after a conflict. One that has
 //! conflicted often takes the `fallback_lock`. The commit is that of batches: [`crate::commit`].
 
+mod expect_writes;
+mod expected;
 mod expire;
 mod fallback_lock;
 mod range;
@@ -29,6 +31,7 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::mark::{self, MARK};
 use crate::slice::Slice;
 use crate::store::Store;
+use expected::Expected;
 use holm_medium::Epoch;
 use reads::{CommittedReads, PooledReads};
 use std::cell::RefCell;
@@ -80,6 +83,7 @@ pub struct Transaction {
 struct State {
     reads: PooledReads,
     writes: Writes,
+    expected: Expected,
     /// The mark that it sets.
     marks: Option<u64>,
     /// It has conflicted, so nothing more that it reads would belong together.
@@ -101,8 +105,8 @@ impl std::fmt::Debug for Transaction {
 
 impl Transaction {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        let (reads, writes) = (PooledReads::take(), Writes::default());
-        Transaction { engine, state: RefCell::new(State { reads, writes, marks: None, conflicted: false }) }
+        let (reads, writes, expected) = (PooledReads::take(), Writes::default(), Expected::default());
+        Transaction { engine, state: RefCell::new(State { reads, writes, expected, marks: None, conflicted: false }) }
     }
 
     fn store(&self) -> &Store {
@@ -450,7 +454,7 @@ impl Transaction {
     /// that holds the fallback lock does so until it has taken effect.
     pub(crate) fn commit_with(self, further: &[Write<'_>], fallback: Option<FallbackGuard<'_>>) -> Result<Receipt> {
         let Transaction { engine, state } = self;
-        let State { mut reads, writes, marks, conflicted } = state.into_inner();
+        let State { mut reads, writes, expected, marks, conflicted } = state.into_inner();
         if conflicted {
             return Err(Error::Conflict);
         }
@@ -463,7 +467,9 @@ impl Transaction {
             engine.store.wait_stable(reads.stamp())?;
             reads.stamp()
         } else {
-            writes.iter().zip(&mut in_order).for_each(|(own, write)| write.seen = reads.leaf_of(own.read));
+            for (own, write) in writes.iter().zip(&mut in_order) {
+                write.seen = reads.leaf_of(own.read).or_else(|| expected.leaf_of(write.tree, write.key));
+            }
             let on = &mut CommittedReads { reads: &mut reads, store: &engine.store, fallback };
             commit::commit(&engine.store, &engine.intents, &in_order, on)?.ok_or(Error::Conflict)?
         };

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::expiry::ReadView;
 use crate::keys::SearchKey;
 use crate::keyspace::Keyspace;
+use crate::keyspace_tree::KeyspaceTree;
 use std::sync::Arc;
 
 /// Keys between two validations.
@@ -40,15 +41,20 @@ impl Transaction {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_ahead(&self, from: &Keyspace, ahead: &Ahead) -> Result<()> {
-        let tree = self.tree(from)?;
-        if !Arc::ptr_eq(tree, ahead.tree()) {
-            let what = format!("the lookups are of another keyspace than {:?}", from.name());
-            return Err(Error::Invalid { what });
-        }
+        let tree = self.tree_of_lookups(from, ahead)?;
         self.with_state(|state| {
             let view = state.reads.view(self.store(), tree);
             state.reads.read_ahead(&self.engine, ahead, view)
         })
+    }
+
+    /// Returns the tree of a keyspace of which lookups are.
+    pub(super) fn tree_of_lookups<'k>(&self, of: &'k Keyspace, ahead: &Ahead) -> Result<&'k Arc<KeyspaceTree>> {
+        let tree = self.tree(of)?;
+        if Arc::ptr_eq(tree, ahead.tree()) {
+            return Ok(tree);
+        }
+        Err(Error::Invalid { what: format!("the lookups are of another keyspace than {:?}", of.name()) })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::Slice;
 use crate::transaction::reads::PointIndex;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -65,21 +66,29 @@ impl Writes {
         value: Option<(&[u8], Deadline)>,
         read: Option<PointIndex>,
     ) -> Result<()> {
-        let before = self.get(tree, key);
-        let replaced = before.map_or(0, |own| bytes_of(key, own.value()));
-        let read = read.or_else(|| before?.read);
-        let bytes = self.bytes - replaced + bytes_of(key, value.map(|(value, _)| value));
-        check_size("a transaction", bytes)?;
-        self.bytes = bytes;
         let put = value.map(|(value, deadline)| (value.into(), deadline));
-        self.note(tree, key, OwnWrite { put, read });
+        let bytes = self.bytes + bytes_of(key, value.map(|(value, _)| value));
+        match self.of(tree).entry(key.into()) {
+            Entry::Vacant(place) => {
+                check_size("a transaction", bytes)?;
+                place.insert(OwnWrite { put, read });
+                self.bytes = bytes;
+            }
+            Entry::Occupied(mut place) => {
+                let own = place.get_mut();
+                let bytes = bytes - bytes_of(key, own.value());
+                check_size("a transaction", bytes)?;
+                *own = OwnWrite { put, read: read.or(own.read) };
+                self.bytes = bytes;
+            }
+        }
         Ok(())
     }
 
-    /// Notes a write whose bytes are counted.
-    fn note(&mut self, tree: &Arc<KeyspaceTree>, key: &[u8], own: OwnWrite) {
+    /// Returns the writes to a keyspace.
+    fn of(&mut self, tree: &Arc<KeyspaceTree>) -> &mut BTreeMap<Box<[u8]>, OwnWrite> {
         let new = || KeyspaceWrites { tree: tree.clone(), by_key: BTreeMap::new() };
-        self.keyspaces.entry(tree.root.keyspace()).or_insert_with(new).by_key.insert(key.into(), own);
+        &mut self.keyspaces.entry(tree.root.keyspace()).or_insert_with(new).by_key
     }
 
     /// Notes the removal of keys, which differ: of all or, if they are too many, of none.
@@ -96,7 +105,7 @@ impl Writes {
         for key in keys {
             // Not one by one through `set`: removals count before what they replace has gone.
             let read = self.get(tree, key).and_then(|own| own.read);
-            self.note(tree, key, OwnWrite { put: None, read });
+            self.of(tree).insert((**key).into(), OwnWrite { put: None, read });
         }
         Ok(())
     }
