@@ -40,7 +40,7 @@ struct LoadedRow {
     changed: bool,
 }
 
-fn row_key(family: u8, version: u64, number: u64) -> Vec<u8> {
+fn row_key(family: u8, version: u64, number: u64) -> rows::RowKey {
     rows::key(family, version, &number.to_be_bytes())
 }
 

@@ -208,9 +208,9 @@ impl<'c, 'k> Members<'c, 'k> {
         let Form::Rows { version, count, .. } = &mut self.form else { return Ok(()) };
         if self.kind == Kind::SortedSet {
             if let Some(old) = old {
-                store.remove(database, Area::Rows, &rows::key(rows::BY_SCORE, *version, &[old, member].concat()))?;
+                store.remove(database, Area::Rows, &rows::score_key(*version, old, member))?;
             }
-            store.insert(database, Area::Rows, &rows::key(rows::BY_SCORE, *version, &[value, member].concat()), &[])?;
+            store.insert(database, Area::Rows, &rows::score_key(*version, value, member), &[])?;
         }
         store.insert(database, Area::Rows, &rows::key(rows::family(self.kind), *version, member), value)?;
         *count += u64::from(old.is_none());
@@ -249,8 +249,7 @@ impl<'c, 'k> Members<'c, 'k> {
             Form::Rows { version, count, .. } => {
                 store.remove(database, Area::Rows, &rows::key(rows::family(self.kind), *version, member))?;
                 if self.kind == Kind::SortedSet {
-                    let by_score = [value, member].concat();
-                    store.remove(database, Area::Rows, &rows::key(rows::BY_SCORE, *version, &by_score))?;
+                    store.remove(database, Area::Rows, &rows::score_key(*version, value, member))?;
                 }
                 *count = count.saturating_sub(1);
             }

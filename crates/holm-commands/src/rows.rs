@@ -15,6 +15,7 @@
 //! millions touches two records. Its rows are garbage until the sweep removes their ranges.
 
 use crate::record::Kind;
+use std::ops::Deref;
 
 pub(crate) const BY_SCORE: u8 = 5;
 pub(crate) const LIST: u8 = 6;
@@ -30,9 +31,49 @@ pub(crate) fn family(kind: Kind) -> u8 {
     kind as u8
 }
 
+/// A key that mostly lies on the stack: commands that write many rows make one for each.
+pub(crate) enum RowKey {
+    Short([u8; SHORT], usize),
+    Long(Vec<u8>),
+}
+
+/// The bytes of a key on the stack.
+const SHORT: usize = 63;
+
+impl RowKey {
+    fn of(parts: [&[u8]; 4]) -> Self {
+        let len = parts.iter().map(|part| part.len()).sum();
+        if len > SHORT {
+            return RowKey::Long(parts.concat());
+        }
+        let (mut bytes, mut at) = ([0; SHORT], 0);
+        for part in parts {
+            bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        RowKey::Short(bytes, len)
+    }
+}
+
+impl Deref for RowKey {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            RowKey::Short(bytes, len) => &bytes[..*len],
+            RowKey::Long(bytes) => bytes,
+        }
+    }
+}
+
 /// Returns the first bytes of a family's rows of a version; with a member, that member's key.
-pub(crate) fn key(family: u8, version: u64, member: &[u8]) -> Vec<u8> {
-    [&[family], &version.to_be_bytes()[..], member].concat()
+pub(crate) fn key(family: u8, version: u64, member: &[u8]) -> RowKey {
+    RowKey::of([&[family], &version.to_be_bytes(), &[], member])
+}
+
+/// Returns the key by which a member of a sorted set has a score, which is sortable.
+pub(crate) fn score_key(version: u64, score: &[u8], member: &[u8]) -> RowKey {
+    RowKey::of([&[BY_SCORE], &version.to_be_bytes(), score, member])
 }
 
 /// The bytes before a member.
@@ -54,4 +95,19 @@ pub(crate) fn beyond(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut next = prefix[..=last].to_vec();
     next[last] += 1;
     Some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_all_lengths_have_all_their_parts() {
+        for len in [0, 1, SHORT - 18, SHORT - 17, SHORT - 16, 300] {
+            let member = vec![b'm'; len];
+            let expected = [&[BY_SCORE], &7u64.to_be_bytes()[..], &[b's'; 8], &member].concat();
+            assert_eq!(*score_key(7, &[b's'; 8], &member), *expected, "{len}");
+            assert_eq!(*key(2, 7, &member), *[&[2], &7u64.to_be_bytes()[..], &member].concat(), "{len}");
+        }
+    }
 }

@@ -60,7 +60,7 @@ impl Databases {
             for family in rows::OF_VERSIONS {
                 let low = rows::key(family, version, &[]);
                 let high = rows::beyond(&low).unwrap_or_default();
-                swept.rows += space.rows.remove_range(low..high)?;
+                swept.rows += space.rows.remove_range(&low[..]..&high[..])?;
             }
             space.rows.remove(&key)?;
         }

@@ -40,7 +40,7 @@ impl Context<'_> {
         let low = match low {
             Bound::Included(member) => Bound::Included(with(member)),
             Bound::Excluded(member) => Bound::Excluded(with(member)),
-            Bound::Unbounded => Bound::Included(prefix.clone()),
+            Bound::Unbounded => Bound::Included(prefix.to_vec()),
         };
         let high = match high {
             Bound::Included(member) => Bound::Included(with(member)),

@@ -43,7 +43,9 @@ struct Conditions {
 fn conditions(arguments: &Arguments<'_>) -> Outcome<(Conditions, usize)> {
     let mut found = Conditions::default();
     let mut at = 2;
-    while let Some(word) = arguments.get(at).map(<[u8]>::to_ascii_uppercase) {
+    // Mostly a score stands there.
+    let is_word = |word: &&[u8]| word.first().is_some_and(u8::is_ascii_alphabetic);
+    while let Some(word) = arguments.get(at).filter(is_word).map(<[u8]>::to_ascii_uppercase) {
         match &word[..] {
             b"NX" => found.if_absent = true,
             b"XX" => found.if_present = true,
@@ -108,10 +110,10 @@ pub(crate) fn zadd<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> O
     if conditions.increments && pairs > 2 {
         return Err(Refusal::text("ERR INCR option supports a single increment-element pair"));
     }
-    let scores = (at..arguments.len()).step_by(2).map(|at| parse_float(&arguments[at]).ok_or(NOT_FLOAT));
-    let scores = scores.collect::<Outcome<Vec<_>>>()?;
-    let members = (at + 1..arguments.len()).step_by(2).map(|at| &arguments[at]);
-    let scored: Vec<_> = scores.into_iter().zip(members).collect();
+    let mut scored = Vec::with_capacity(pairs / 2);
+    for at in (at..arguments.len()).step_by(2) {
+        scored.push((parse_float(&arguments[at]).ok_or(NOT_FLOAT)?, arguments.at(at + 1)));
+    }
     add_all(context, &arguments[1], &scored, conditions)
 }
 
