@@ -1,13 +1,15 @@
-//! Commands that follow each other and write the same key: one transaction carries them all out.
+//! Commands that write the same key, of one client or of several: one transaction carries out many of them.
 //!
 //! Begin and commit are paid once, and so are the read and the write of what several change. Each command sees what
 //! those before it have written. One that is refused before it has written anything leaves the others as they are.
 //! Whatever else goes wrong undoes the transaction, and each command then runs by itself, as if it had come alone.
+//! Several transactions have one turn at the key.
 
 use crate::arguments::Arguments;
 use crate::command::{BLOCKING, Command, ONE, WRITE};
 use crate::events::Effects;
 use crate::execute::{At, Function, run};
+use crate::look_ahead::RowsAhead;
 use crate::over_holm::Databases;
 use crate::refusal::{Outcome, Refusal};
 use crate::reply::Reply;
@@ -16,6 +18,12 @@ use crate::store::{Area, Range, Store, Visitor};
 use holm::Slice;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+
+/// The most commands of one transaction.
+const MOST_COMMANDS: usize = 256;
+
+/// A transaction that has read rows this often takes no more commands, if they were not read ahead.
+const MOST_ROWS: usize = 32;
 
 /// Returns whether a command may share a transaction with others: it writes one key, and does not wait.
 pub fn may_share(command: &Command<Function>) -> bool {
@@ -38,6 +46,8 @@ struct Shared<'d> {
     within: Within<'d, Databases>,
     /// The running command has written, or has tried to.
     has_written: Rc<Cell<bool>>,
+    /// How often rows were read.
+    rows_read: Cell<usize>,
     /// The record that was used last: mostly all commands change it.
     kept: RefCell<Option<Kept>>,
 }
@@ -73,6 +83,7 @@ impl Shared<'_> {
 impl Store for Shared<'_> {
     fn get(&self, database: u32, area: Area, key: &[u8]) -> Outcome<Option<Slice>> {
         if area == Area::Rows {
+            self.rows_read.update(|count| count + 1);
             return self.within.get(database, area, key);
         }
         if let Some(kept) = &*self.kept.borrow()
@@ -104,8 +115,9 @@ impl Store for Shared<'_> {
     }
 
     fn scan(&self, database: u32, area: Area, range: Range<'_>, visit: &mut Visitor<'_>) -> Outcome<()> {
-        if area == Area::Keys {
-            self.flush()?;
+        match area {
+            Area::Keys => self.flush()?,
+            Area::Rows => self.rows_read.update(|count| count + 1),
         }
         self.within.scan(database, area, range, visit)
     }
@@ -119,35 +131,70 @@ impl Store for Shared<'_> {
     }
 }
 
+/// Replies to commands, and what others may want to know of each transaction.
+pub type RepliesAndEffects = (Vec<Reply>, Vec<Effects>);
+
 impl Databases {
-    /// Runs commands for which [`may_share`] holds, in their order and in one transaction. Returns a reply for each,
-    /// and what others may want to know. `None`: nothing has changed, and each command is to run by itself, because
-    /// one is refused late, or because all together visit more pairs than the budget allows.
-    pub fn execute_joined<'c, 'a>(
+    /// Runs commands for which [`may_share`] holds and that write the same key, in their order and in few transactions.
+    /// Returns a reply for each of those whose transactions have committed. The next one after them is to run by
+    /// itself: a command of its transaction is refused late, or all of them together visit more pairs than the budget
+    /// allows.
+    pub fn execute_joined(
         &self,
-        commands: impl Iterator<Item = (&'c Command<Function>, Arguments<'a>)> + Clone,
+        commands: &[(&Command<Function>, Arguments<'_>)],
+        at: At<'_>,
+        budget: u64,
+    ) -> RepliesAndEffects {
+        let (mut replies, mut effects) = (Vec::with_capacity(commands.len()), Vec::new());
+        let Some((_, first)) = commands.first() else { return (replies, effects) };
+        let mut turn = None;
+        while replies.len() < commands.len() {
+            let at = At { seed: at.seed.wrapping_add(replies.len() as u64), ..at };
+            let rest = &commands[replies.len()..];
+            let ahead = self.look_ahead(at.database, rest.iter().copied());
+            let most = ahead.as_ref().map_or(MOST_COMMANDS, |ahead| ahead.commands);
+            // One turn for all: to wait for the next one is to sleep. But others need not wait for rows that this
+            // thread looks up.
+            let waited = turn.take().unwrap_or_else(|| self.turns.wait(at.database, first.at(1)));
+            let done = self.execute_part(&rest[..most.min(rest.len())], ahead.as_ref(), at, budget);
+            turn = Some(waited).filter(|_| ahead.is_none());
+            let Some((more, effect)) = done else { break };
+            replies.extend(more);
+            effects.push(effect);
+        }
+        (replies, effects)
+    }
+
+    /// Runs commands in one transaction: all, or as many as read a number of rows. `None`: nothing has changed.
+    fn execute_part(
+        &self,
+        commands: &[(&Command<Function>, Arguments<'_>)],
+        ahead: Option<&RowsAhead>,
         at: At<'_>,
         budget: u64,
     ) -> Option<(Vec<Reply>, Effects)> {
-        let (_, first) = commands.clone().next()?;
-        // Before the turn: others need not wait for the caches of this thread.
-        let ahead = self.look_ahead(at.database, commands.clone());
-        let _turn = self.turns.wait(at.database, first.at(1));
+        let (_, first) = commands.first()?;
         let done = self.db.transact(|transaction| {
             let within = Within { databases: self, transaction };
-            let store = Shared { within, has_written: Rc::default(), kept: RefCell::default() };
-            if let Some(ahead) = &ahead {
+            let store =
+                Shared { within, has_written: Rc::default(), rows_read: Cell::new(0), kept: RefCell::default() };
+            if let Some(ahead) = ahead {
                 // The record first, at which the others may conflict: it is written last.
                 store.get(at.database, Area::Keys, first.at(1))?;
-                transaction.read_ahead(&self.space(at.database)?.rows, ahead)?;
+                let rows = &self.space(at.database)?.rows;
+                transaction.read_ahead(rows, &ahead.members)?;
+                ahead.by_score.iter().try_for_each(|by_score| transaction.expect_writes(rows, by_score))?;
             }
             let context = at.context(&store, self);
             context.limit(budget);
             context.unwritten.share(store.has_written.clone());
-            let mut replies = Vec::with_capacity(commands.size_hint().0);
-            for (command, arguments) in commands.clone() {
+            let mut replies = Vec::with_capacity(commands.len());
+            for (command, arguments) in commands {
+                if ahead.is_none() && store.rows_read.get() >= MOST_ROWS {
+                    break;
+                }
                 store.has_written.set(false);
-                replies.push(match run(&context, command, &arguments) {
+                replies.push(match run(&context, command, arguments) {
                     _ if context.unwritten.is_reopened() => return Err(LOST),
                     Ok(reply) => reply,
                     Err(Refusal::Text(text)) if !store.has_written.get() => Reply::Error(text),

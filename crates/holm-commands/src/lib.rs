@@ -75,7 +75,7 @@ pub use entry::MAX_NAME;
 pub use events::{Effects, Event, Notifications};
 pub use execute::{At, Function, run};
 pub use glob::matches;
-pub use joined::may_share;
+pub use joined::{RepliesAndEffects, may_share};
 pub use number::{count, float, format_float, integer, parse_float, parse_integer};
 pub use one_key::may_share_reads;
 pub use over_holm::{Databases, flushed_database};

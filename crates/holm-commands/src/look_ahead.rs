@@ -3,7 +3,7 @@
 //! Commands of a pipeline that write members of one large collection run in one transaction, and those of several
 //! threads one after the other. Each looks up a row somewhere in the collection, which is mostly a miss of the caches.
 //! Here these misses overlap, and no other thread waits for them. The transaction then reads all these members in one
-//! step, where they were found.
+//! step, where they were found, and its commit writes rows by score where those were found.
 
 use crate::arguments::Arguments;
 use crate::command::Command;
@@ -53,23 +53,44 @@ impl RowKeys {
     }
 }
 
+/// The most members of one lookup. Each may lie in a leaf of its own, and a transaction finds a leaf among few that it
+/// has read faster than among many.
+const MOST_MEMBERS: usize = 20;
+
+/// Rows that were looked up.
+pub(crate) struct RowsAhead {
+    /// How many commands they are of.
+    pub(crate) commands: usize,
+    /// Those of members, which are read.
+    pub(crate) members: Ahead,
+    /// Those by score, which are written and not read.
+    pub(crate) by_score: Option<Ahead>,
+}
+
 impl Databases {
-    /// Looks up the rows that commands of one key name, if it is a large collection, and returns those of its members.
-    /// A hint: it promises nothing, and what it cannot do is left out.
+    /// Looks up the rows that the first commands of some of one key name, if it is a large collection. A hint: it
+    /// promises nothing, and what it cannot do is left out.
     pub(crate) fn look_ahead<'c, 'a>(
         &self,
         database: u32,
-        mut commands: impl Iterator<Item = (&'c Command<Function>, Arguments<'a>)> + Clone,
-    ) -> Option<Ahead> {
+        commands: impl Iterator<Item = (&'c Command<Function>, Arguments<'a>)> + Clone,
+    ) -> Option<RowsAhead> {
         let (command, first) = commands.clone().next()?;
         members(command.name, first.len())?;
         let space = self.existing(database).ok()??;
         let record = Record::decode(space.keys.get(first.at(1)).ok()??).ok()?;
         let version = record.version()?;
-        let count = commands.size_hint().0;
-        let (mut keys, mut by_score) = (RowKeys::with_capacity(count), RowKeys::default());
-        commands.by_ref().for_each(|(command, arguments)| {
-            let Some((first, step)) = members(command.name, arguments.len()) else { return };
+        let count = commands.size_hint().0.min(MOST_MEMBERS);
+        let is_scored = record.kind == Kind::SortedSet && command.name == "zadd";
+        let by_score = if is_scored { RowKeys::with_capacity(count) } else { RowKeys::default() };
+        let (mut keys, mut by_score) = (RowKeys::with_capacity(count), by_score);
+        let mut looked_at = 0;
+        for (command, arguments) in commands {
+            if keys.ends.len() >= MOST_MEMBERS {
+                break;
+            }
+            looked_at += 1;
+            let Some((first, step)) = members(command.name, arguments.len()) else { continue };
             for member in (first..arguments.len()).step_by(step).map(|at| arguments.at(at)) {
                 keys.push(rows::family(record.kind), version, [&[], member]);
                 let is_added = record.kind == Kind::SortedSet && command.name == "zadd";
@@ -77,13 +98,10 @@ impl Databases {
                     by_score.push(rows::BY_SCORE, version, [&sortable(score), member]);
                 }
             }
-        });
-        // Without the keyspace there is nothing to look up, and the commands will say so. Nothing reads the rows by
-        // score: they are written, so their leaves are to be near.
-        if !by_score.ends.is_empty() {
-            let _ = space.rows.look_ahead(&by_score.keys());
         }
-        space.rows.look_ahead(&keys.keys()).ok()
+        // Without the keyspace there is nothing to look up, and the commands will say so.
+        let by_score = (!by_score.ends.is_empty()).then(|| space.rows.look_ahead(&by_score.keys()).ok()).flatten();
+        Some(RowsAhead { commands: looked_at, members: space.rows.look_ahead(&keys.keys()).ok()?, by_score })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::shared::Shared;
 use crate::statistics::Costs;
 use crate::stream::Stream;
 use crate::topics::TopicKind;
-use holm_commands::{Reply, RequestParser, Signal};
+use holm_commands::{Arguments, Command, Function, Reply, RequestParser, Signal};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::atomic::Ordering;
@@ -32,7 +32,7 @@ pub(crate) struct Connection {
     /// All before this is carried out.
     start: usize,
     parser: RequestParser,
-    /// Commands that are carried out together: none between two calls.
+    /// Commands that are carried out together: none between two wake-ups.
     run: Run,
     output: Vec<u8>,
     /// All before this is sent.
@@ -101,7 +101,8 @@ impl Connection {
         self.is_dead |= self.session.blocked.is_some();
     }
 
-    /// Reads once, and carries out the commands that are whole.
+    /// Reads once, and carries out the commands that are whole, except for the last ones that belong together: for
+    /// these, [`Connection::finish`] must follow.
     pub(crate) fn serve(&mut self, shared: &Shared, scratch: &mut [u8], costs: &mut Costs) {
         if self.is_readable && self.may_proceed() {
             match self.read(scratch) {
@@ -113,6 +114,53 @@ impl Connection {
             }
         }
         self.carry_out(shared, costs);
+    }
+
+    /// Returns what the commands are about that are left: whether they write, the database and the key. `None` unless
+    /// they are about one key.
+    pub(crate) fn subject(&self) -> Option<(bool, u32, &[u8])> {
+        let (does_write, key) = self.run.about(&self.input)?;
+        Some((does_write, self.session.database, key))
+    }
+
+    /// Returns how many commands are left.
+    pub(crate) fn left_count(&self) -> usize {
+        self.run.len()
+    }
+
+    /// Iterates over the commands that are left.
+    pub(crate) fn left(&self) -> impl Iterator<Item = (&'static Command<Function>, Arguments<'_>)> + Clone {
+        self.run.iter(&self.input)
+    }
+
+    /// Carries out the commands that are left.
+    pub(crate) fn finish(&mut self, shared: &Shared, costs: &mut Costs) {
+        let mut run = std::mem::take(&mut self.run);
+        self.carry_out_run(shared, &mut run, costs);
+        self.end_run(run);
+    }
+
+    /// As [`Connection::finish`], after the first ones of the commands that are left were carried out with those of
+    /// other connections; each has taken this time.
+    pub(crate) fn finish_with(&mut self, shared: &Shared, answered: (&[Reply], u64), costs: &mut Costs) {
+        let mut run = std::mem::take(&mut self.run);
+        let of = (&self.input[..], &mut run);
+        if let Some(from) = self.session.finish_run(shared, of, answered, costs, &mut self.output) {
+            self.read_again(from);
+        }
+        self.end_run(run);
+    }
+
+    /// Keeps the memory of a run, and gives back that of the input.
+    fn end_run(&mut self, run: Run) {
+        self.run = run;
+        if self.start == self.input.len() {
+            empty(&mut self.input);
+            self.start = 0;
+        } else if self.start > LARGE_BUFFER / 4 {
+            self.input.drain(..self.start);
+            self.start = 0;
+        }
         self.is_dead |= self.has_ended && self.session.blocked.is_some();
     }
 
@@ -158,7 +206,8 @@ impl Connection {
         }
     }
 
-    /// Carries out the commands that are whole. Some that follow each other are carried out together.
+    /// Carries out the commands that are whole. Some that follow each other are carried out together; the last of these
+    /// are left.
     fn carry_out(&mut self, shared: &Shared, costs: &mut Costs) {
         self.has_commands = false;
         let mut run = std::mem::take(&mut self.run);
@@ -198,15 +247,7 @@ impl Connection {
                 }
             }
         }
-        self.carry_out_run(shared, &mut run, costs);
         self.run = run;
-        if self.start == self.input.len() {
-            empty(&mut self.input);
-            self.start = 0;
-        } else if self.start > LARGE_BUFFER / 4 {
-            self.input.drain(..self.start);
-            self.start = 0;
-        }
     }
 
     /// Carries out a run. Returns whether a command has to wait now.

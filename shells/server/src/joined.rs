@@ -1,22 +1,26 @@
 //! Runs of commands in a pipeline that are carried out together: GETs as one lookup of many keys, commands that read
-//! the same key at one instant, and commands that write the same key as one transaction. Writes of different keys share
-//! nothing that a transaction would save: each alone, as an update of its record, takes less time. One lookup before
-//! them lets their cache misses overlap.
+//! the same key at one instant, and commands that write the same key in few transactions. Writes of different keys
+//! share nothing that a transaction would save: each alone, as an update of its record, takes less time. One lookup
+//! before them lets their cache misses overlap.
+//!
+//! The last run of a connection in a wake-up waits for those of others about the same key: [`crate::together`].
 
 use crate::long::BUDGET;
 use crate::session::{Found, ReplyMode, Session};
-use crate::settings::Acknowledge;
 use crate::shared::Shared;
 use crate::statistics::Costs;
 use holm_commands::{Arguments, Command, Function, Place, Refusal, Reply, may_share, may_share_reads};
 use std::ops::Range;
 use std::time::Instant;
 
-/// The most commands of a run that writes. Each may read a leaf, and a transaction validates all of them at each read.
+/// The most commands of a run that writes different keys.
 const MOST_WRITES: usize = 32;
 
-/// The most commands of a run that reads.
-const MOST_READS: usize = 64;
+/// The most GETs of a run.
+const MOST_GETS: usize = 64;
+
+/// The most commands of a run about one key.
+const MOST_OF_A_KEY: usize = 256;
 
 /// The most words of a command of a run: one with more has enough to do alone.
 const MOST_WORDS: usize = 64;
@@ -62,8 +66,26 @@ impl Run {
     }
 
     fn is_full(&self) -> bool {
-        let most = if matches!(self.way, Some(Way::Writes(_))) { MOST_WRITES } else { MOST_READS };
+        let most = match self.way {
+            Some(Way::Gets) => MOST_GETS,
+            Some(Way::Writes(Keys::Differing)) => MOST_WRITES,
+            _ => MOST_OF_A_KEY,
+        };
         self.commands.len() >= most || self.bytes >= ENOUGH_BYTES
+    }
+
+    /// Returns whether the commands write, and their key: if they are about one key.
+    pub(crate) fn about<'r>(&'r self, input: &'r [u8]) -> Option<(bool, &'r [u8])> {
+        let does_write = match self.way? {
+            Way::Reads => false,
+            Way::Writes(Keys::One | Keys::Same) => true,
+            Way::Gets | Way::Writes(Keys::Differing) => return None,
+        };
+        self.iter(input).next().map(|(_, arguments)| (does_write, arguments.at(1)))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.commands.len()
     }
 
     /// Returns how the run is carried out with one more command of this way and key; `None` if it does not take it.
@@ -97,7 +119,7 @@ impl Run {
     }
 
     /// Iterates over the commands and their words.
-    fn iter<'r>(
+    pub(crate) fn iter<'r>(
         &'r self,
         input: &'r [u8],
     ) -> impl DoubleEndedIterator<Item = (&'static Command<Function>, Arguments<'r>)> + Clone {
@@ -184,6 +206,19 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Option<usize> {
         let done = if run.commands.len() > 1 { self.execute_joined(shared, input, run, costs, out) } else { 0 };
+        self.execute_rest(shared, (input, run), done, costs, out)
+    }
+
+    /// Carries out, one by one, the commands of a run that follow those that are done. Otherwise as
+    /// [`Session::execute_run`].
+    fn execute_rest(
+        &mut self,
+        shared: &Shared,
+        (input, run): (&[u8], &mut Run),
+        done: usize,
+        costs: &mut Costs,
+        out: &mut Vec<u8>,
+    ) -> Option<usize> {
         let mut later = None;
         for (index, (_, arguments)) in run.iter(input).enumerate().skip(done) {
             self.execute(shared, &arguments, costs, out);
@@ -194,6 +229,20 @@ impl Session {
         }
         run.clear();
         later
+    }
+
+    /// Answers the first commands of a run, which were carried out with those of other connections, and carries out the
+    /// others. Each has taken this time. Otherwise as [`Session::execute_run`].
+    pub(crate) fn finish_run(
+        &mut self,
+        shared: &Shared,
+        (input, run): (&[u8], &mut Run),
+        (replies, nanos): (&[Reply], u64),
+        costs: &mut Costs,
+        out: &mut Vec<u8>,
+    ) -> Option<usize> {
+        self.answer_run(shared, (input, run), (replies, nanos), costs, out);
+        self.execute_rest(shared, (input, run), replies.len(), costs, out)
     }
 
     /// Carries out commands of a run together, and returns how many: each of the others is to run by itself.
@@ -208,14 +257,26 @@ impl Session {
         let started = Instant::now();
         let replies = match run.way {
             Some(Way::Gets) => return self.run_gets(shared, (input, run), (started, costs), out),
-            Some(Way::Reads) => self.run_reads(shared, input, run),
-            Some(Way::Writes(Keys::Differing)) => Some(self.run_each(shared, input, run)),
+            Some(Way::Reads) => self.run_reads(shared, input, run).unwrap_or_default(),
+            Some(Way::Writes(Keys::Differing)) => self.run_each(shared, input, run),
             Some(Way::Writes(_)) => self.run_writes(shared, input, run),
-            None => None,
+            None => Vec::new(),
         };
-        let replies = replies.unwrap_or_default();
         // Each takes its share of the time.
         let nanos = started.elapsed().as_nanos() as u64 / replies.len().max(1) as u64;
+        self.answer_run(shared, (input, run), (&replies, nanos), costs, out);
+        replies.len()
+    }
+
+    /// Answers the first commands of a run.
+    fn answer_run(
+        &mut self,
+        shared: &Shared,
+        (input, run): (&[u8], &Run),
+        (replies, nanos): (&[Reply], u64),
+        costs: &mut Costs,
+        out: &mut Vec<u8>,
+    ) {
         for (reply, (command, _)) in replies.iter().zip(run.iter(input)) {
             self.last_command = command.name;
             costs.of(command.name).note(nanos, reply.is_error());
@@ -225,7 +286,6 @@ impl Session {
             self.answer(reply, out);
         }
         self.note_run(shared, (input, run), replies.len(), nanos);
-        replies.len()
     }
 
     /// Counts the first commands of a run as requests, and keeps them for SLOWLOG if they were slow.
@@ -254,7 +314,7 @@ impl Session {
             out.truncate(before);
             return 0;
         }
-        self.wants_sync |= self.acknowledge == Some(Acknowledge::Synced);
+        self.before_read();
         self.last_command = "get";
         let nanos = started.elapsed().as_nanos() as u64 / keys.len().max(1) as u64;
         costs.of("get").note_several(keys.len() as u64, nanos, failed.len() as u64);
@@ -266,16 +326,17 @@ impl Session {
     fn run_reads(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Option<Vec<Reply>> {
         let at = self.at(shared);
         let replies = shared.databases().read_joined(run.iter(input), at, BUDGET)?;
-        self.wants_sync |= self.acknowledge == Some(Acknowledge::Synced);
+        self.before_read();
         Some(replies)
     }
 
-    fn run_writes(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Option<Vec<Reply>> {
+    fn run_writes(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Vec<Reply> {
         let at = self.at(shared);
         self.before_write(shared);
-        let (replies, effects) = shared.databases().execute_joined(run.iter(input), at, BUDGET)?;
-        shared.publish(&effects);
-        Some(replies)
+        let commands: Vec<_> = run.iter(input).collect();
+        let (replies, effects) = shared.databases().execute_joined(&commands, at, BUDGET);
+        effects.iter().for_each(|effects| shared.publish(effects));
+        replies
     }
 
     /// Carries out writes of different keys, one after the other, up to one that takes long.

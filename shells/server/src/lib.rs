@@ -9,7 +9,7 @@
 //! | `long` | threads for commands that take long |
 //! | `worker` | a thread with a loop of events over its own connections |
 //! | `connection`, `stream` | a socket with its buffers |
-//! | `session`, `joined` | what a client has said so far, and how its commands are carried out |
+//! | `session`, `joined`, `together` | what a client has said so far, and how its commands are carried out |
 //! | `commands` | the commands about connections and the server, and their table |
 //! | `acl` | users and what they may do |
 //! | `shared` | what all threads share |
@@ -49,6 +49,7 @@ mod stream;
 mod subscriptions;
 mod tls;
 mod tls_stream;
+mod together;
 mod topics;
 mod waiting;
 mod worker;

@@ -176,6 +176,11 @@ impl Session {
         At { database: self.database, now: self.now, seed: self.seed, cursors: &shared.cursors }
     }
 
+    /// Notes the time of a command that ran with those of other clients.
+    pub(crate) fn note_time(&mut self, now: u64) {
+        self.now = self.now.max(now);
+    }
+
     /// Carries out a command and appends its reply.
     pub(crate) fn execute(&mut self, shared: &Shared, arguments: &Arguments<'_>, costs: &mut Costs, out: &mut Vec<u8>) {
         self.requests += 1;
@@ -374,6 +379,11 @@ impl Session {
         }
     }
 
+    /// Called for a command that reads.
+    pub(crate) fn before_read(&mut self) {
+        self.wants_sync |= self.acknowledge == Some(Acknowledge::Synced);
+    }
+
     fn run_data(
         &mut self,
         shared: &Shared,
@@ -414,8 +424,8 @@ impl Session {
         }
         if command.flags & WRITE != 0 {
             self.before_write(shared);
-        } else if self.acknowledge == Some(Acknowledge::Synced) {
-            self.wants_sync = true;
+        } else {
+            self.before_read();
         }
         let (reply, effects) = shared.databases().execute_within(command, arguments, at, BUDGET)?;
         shared.publish(&effects);

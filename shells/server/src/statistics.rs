@@ -101,6 +101,8 @@ pub(crate) struct Statistics {
     pub(crate) syncs: AtomicU64,
     /// Commands that other threads than workers have carried out.
     pub(crate) long_commands: AtomicU64,
+    /// Commands that were carried out together with those of other connections.
+    pub(crate) joined_commands: AtomicU64,
     /// Clients that were disconnected because too much waited for them.
     pub(crate) output_disconnections: AtomicU64,
     /// What users were refused, wrong passwords among them.
@@ -167,6 +169,7 @@ impl Statistics {
             &self.expired,
             &self.syncs,
             &self.long_commands,
+            &self.joined_commands,
             &self.output_disconnections,
             &self.denied,
         ];

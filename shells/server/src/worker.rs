@@ -1,7 +1,8 @@
 //! A worker: a thread with a loop of events over its own connections.
 //!
 //! A wake-up is the unit of everything. The worker reads each connection that has something to read, carries out its
-//! whole commands, appends the replies and sends them, with one write for each connection. If a reply must be durable,
+//! whole commands, those of several connections about one key together, appends the replies and sends them, with one
+//! write for each connection. If a reply must be durable,
 //! the replies of the wake-up are held until one sync is done that serves them all. The worker serves others meanwhile.
 
 use crate::clients::Client;
@@ -11,6 +12,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::statistics::Costs;
 use crate::stream::Stream;
+use crate::together;
 use holm::PendingSync;
 use mio::event::Event;
 use mio::{Events, Interest, Poll, Token};
@@ -212,13 +214,18 @@ impl Worker {
 
     /// Serves each connection that has something to do, once.
     fn serve_ready(&mut self) {
-        for id in std::mem::take(&mut self.ready) {
-            self.with(id, |_| {});
-            let Some(connection) = self.connections.get_mut(&id) else { continue };
+        let served = std::mem::take(&mut self.ready);
+        for id in &served {
+            self.with(*id, |_| {});
+            let Some(connection) = self.connections.get_mut(id) else { continue };
             connection.is_queued = false;
             if connection.is_ready() {
                 connection.serve(&self.shared, &mut self.scratch, &mut self.costs);
             }
+        }
+        together::finish(&mut self.connections, &served, &self.shared, &mut self.costs);
+        for id in served {
+            let Some(connection) = self.connections.get_mut(&id) else { continue };
             if let Some(deadline) = connection.session.blocked.as_ref().and_then(|blocked| blocked.deadline) {
                 self.deadlines.insert((deadline, id));
             }

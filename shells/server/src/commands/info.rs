@@ -66,7 +66,7 @@ fn persistence(shared: &Shared, text: &mut String) -> std::fmt::Result {
 
 fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
     let statistics = &shared.statistics;
-    let counters: [(&str, &AtomicU64); 10] = [
+    let counters: [(&str, &AtomicU64); 11] = [
         ("total_connections_received", &statistics.connections),
         ("rejected_connections", &statistics.rejected_connections),
         ("total_commands_processed", &statistics.commands),
@@ -76,6 +76,7 @@ fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
         ("expired_keys", &statistics.expired),
         ("syncs", &statistics.syncs),
         ("long_commands", &statistics.long_commands),
+        ("joined_commands", &statistics.joined_commands),
         ("client_output_buffer_limit_disconnections", &statistics.output_disconnections),
     ];
     for (name, counter) in counters {

@@ -218,3 +218,100 @@ fn writes_of_a_pipeline_are_answered_in_their_order() {
     let hset = info.split("\\r\\n").find(|line| line.starts_with("cmdstat_hset:")).unwrap();
     assert!(hset.contains("rejected_calls=1,failed_calls=1"), "{hset}");
 }
+
+/// Sends lines of several clients, which the only worker finds at once because it has slept meanwhile, and returns the
+/// replies of each.
+fn together(served: &Served, lines: &[Vec<String>]) -> Vec<Vec<String>> {
+    let mut clients: Vec<_> = lines.iter().map(|_| served.client()).collect();
+    clients.iter_mut().for_each(|client| drop(client.ask("ping")));
+    let mut sleeper = served.client();
+    sleeper.send("debug sleep 0.03");
+    for (client, lines) in clients.iter_mut().zip(lines) {
+        client.send_bytes(&lines.iter().flat_map(|line| bytes_of(line)).collect::<Vec<_>>());
+    }
+    let replies = clients.iter_mut().zip(lines).map(|(client, lines)| lines.iter().map(|_| client.receive()).collect());
+    let replies = replies.collect();
+    assert_eq!(sleeper.receive(), "OK");
+    replies
+}
+
+fn bytes_of(line: &str) -> Vec<u8> {
+    encode(&line.split(' ').map(str::as_bytes).collect::<Vec<_>>())
+}
+
+/// Returns how many commands were carried out with those of other connections.
+fn joined_count(served: &Served) -> usize {
+    let info = served.client().ask("info stats");
+    let line = info.split("\\r\\n").find_map(|line| line.strip_prefix("joined_commands:"));
+    line.unwrap().parse().unwrap()
+}
+
+#[test]
+fn writes_of_several_connections_to_one_key_are_carried_out_together_and_in_the_order_of_each() {
+    let served = Served::new(&["--workers", "1"]);
+    let pushes = |name: usize| (0..40).map(|at| format!("rpush list {name}.{at}")).collect::<Vec<_>>();
+    let lines: Vec<_> = (0..8).map(pushes).collect();
+    let mut rounds = 0;
+    // What the worker finds at once is for the system to say.
+    while joined_count(&served) == 0 {
+        rounds += 1;
+        assert!(rounds <= 100, "no command was joined");
+        let mut all = Vec::new();
+        for replies in together(&served, &lines) {
+            let lengths: Vec<usize> = replies.iter().map(|reply| reply.parse().unwrap()).collect();
+            assert!(lengths.is_sorted_by(|one, next| one < next), "{lengths:?}");
+            all.extend(lengths);
+        }
+        all.sort_unstable();
+        assert!(all.into_iter().eq((rounds - 1) * 320 + 1..=rounds * 320));
+    }
+    let list = served.client().ask("lrange list 0 -1");
+    for name in 0..8 {
+        let own =
+            list.trim_matches(['[', ']']).split(' ').filter_map(|word| word.strip_prefix(&format!("{name}.")[..]));
+        let expected = (0..rounds).flat_map(|_| 0..40).map(|at| at.to_string());
+        assert!(own.map(str::to_owned).eq(expected), "{list}");
+    }
+}
+
+#[test]
+fn a_command_of_another_connection_that_is_refused_late_changes_no_reply() {
+    let served = Served::new(&["--workers", "1"]);
+    let mut client = served.client();
+    (0..150).for_each(|field| drop(client.ask(&format!("hset hash f{field} 1"))));
+    let long = "x".repeat(holm_commands::MAX_NAME + 1);
+    let sets = |name: usize| (0..20).map(move |at| format!("hset hash {name}.{at} 1"));
+    let lines: Vec<Vec<_>> = (0..6)
+        .map(|name| match name {
+            3 => sets(name).take(7).chain([format!("hset hash newer 1 {long} 1")]).chain(sets(name).skip(7)).collect(),
+            _ => sets(name).collect(),
+        })
+        .collect();
+    for (name, replies) in together(&served, &lines).into_iter().enumerate() {
+        for (at, reply) in replies.iter().enumerate() {
+            match (name, at) {
+                (3, 7) => assert!(reply.starts_with("-ERR a key or member has at most"), "{reply}"),
+                _ => assert_eq!(reply, "1", "{name}, {at}"),
+            }
+        }
+    }
+    // `newer` was written before its command was refused.
+    assert_eq!([client.ask("hlen hash"), client.ask("hexists hash newer")], ["270", "0"]);
+}
+
+#[test]
+fn reads_of_several_connections_of_one_key_are_answered_each() {
+    let served = Served::new(&["--workers", "1"]);
+    let mut client = served.client();
+    (0..100).for_each(|at| drop(client.ask(&format!("zadd set {at} m{at}"))));
+    let look = |rank: usize| format!("zrange set {rank} {rank}");
+    let lines: Vec<Vec<_>> = (0..8).map(|name| (0..10).map(|at| look(name * 10 + at)).collect()).collect();
+    let mut rounds = 0;
+    while joined_count(&served) == 0 {
+        rounds += 1;
+        assert!(rounds <= 100, "no command was joined");
+        for (name, replies) in together(&served, &lines).iter().enumerate() {
+            assert!(replies.iter().enumerate().all(|(at, reply)| *reply == format!("[m{}]", name * 10 + at)));
+        }
+    }
+}
