@@ -189,3 +189,44 @@ fn a_tree_is_freed_under_a_new_label() {
     frees_under_a_new_label::<designs::buffered>();
     frees_under_a_new_label::<designs::holm>();
 }
+
+/// What a writer with a label that has ended tries in a tree that is dropped meanwhile.
+type Attempt<D> = fn(&Tree<D>, &mut Guard<'_>) -> bool;
+
+fn is_refused<D: Design>(what: &str, attempt: Attempt<D>) {
+    let tree = Tree::<D>::new();
+    let (mut guard, ends) = tree.ended();
+    tree.root.mark_dropped();
+    assert!(attempt(&tree, &mut guard), "{}: {what} of a dropped tree under a new label", D::NAME);
+    drop(guard);
+    ends.join().expect("no panic");
+    assert_eq!(tree.root.pairs(), KEYS, "{}: {what}", D::NAME);
+}
+
+fn are_refused<D: Design>() {
+    is_refused::<D>("a put", |tree, guard| tree.tree_set.put(&tree.root, guard, 3, 9).is_err());
+    is_refused::<D>("a removal", |tree, guard| tree.tree_set.remove(&tree.root, guard, 3).is_err());
+    is_refused::<D>("a change under a condition", |tree, guard| {
+        let leaf = tree.tree_set.get(&tree.root, 3).leaf_version;
+        let seen = Seen { leaf, others: &[], holds: None };
+        tree.tree_set.put_if_unchanged(&tree.root, guard, seen, 3, 9).is_err()
+    });
+    is_refused::<D>("a removal of a range", |tree, guard| {
+        let range = KeyRange { low: &0, high: Some(&9) };
+        let request = RangeRemoval { range, most_leaves: usize::MAX, removed: &mut |_, _| () };
+        tree.tree_set.remove_range(&tree.root, guard, request).is_err()
+    });
+    is_refused::<D>("a commit", |tree, guard| {
+        let write = TreeWrite { root: &tree.root, search_key: 3, payload: Some(9), seen: None };
+        let request = CommitRequest { reads: &[], writes: &[write], observer: &mut After(None, None) };
+        tree.tree_set.commit(guard, request).is_err()
+    });
+}
+
+/// The drop waits for the epochs of writers that may have missed its mark. A writer that moves on to another label is
+/// in none of these, so it must look again, or it writes into blocks that are given to others.
+#[test]
+fn a_writer_of_a_dropped_tree_is_refused_under_a_new_label() {
+    are_refused::<designs::buffered>();
+    are_refused::<designs::holm>();
+}
