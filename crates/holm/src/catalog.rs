@@ -1,11 +1,12 @@
 //! The catalog: the tree that maps the names of keyspaces to their numbers. It is the first tree of the database.
 //!
 //! A keyspace exists while the catalog has its name. Leaves may carry a number that no name has: a crash cut off the
-//! keyspace's creation or its removal. Open frees these leaves. `entry` has what the catalog says of a keyspace, and
-//! `dropped` frees keyspaces.
+//! keyspace's creation or its removal. Open frees these leaves. `entry` has what the catalog says of a keyspace,
+//! `free_numbers` the numbers of new ones, and `dropped` frees keyspaces.
 
 mod dropped;
 mod entry;
+mod free_numbers;
 mod number;
 
 use crate::error::{Error, Result};
@@ -18,6 +19,7 @@ use crate::record;
 use crate::store::{Store, WritableStore};
 use dropped::DroppedTrees;
 use entry::{Entry, MOST_KEYSPACES};
+use free_numbers::FreeNumbers;
 use holm_medium::Epoch;
 use holm_medium::sync::atomic::Ordering;
 use holm_medium::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -75,8 +77,8 @@ pub(crate) fn read_record(name: &[u8], value: &[u8]) -> Result<Named> {
 pub(crate) struct Catalog {
     names: Arc<KeyspaceTree>,
     trees: RwLock<Trees>,
-    /// The greatest number ever given. The lock serialises creation and dropping.
-    numbers: Mutex<u32>,
+    /// The numbers of keyspaces to come. The lock serialises creation and dropping.
+    numbers: Mutex<FreeNumbers>,
     dropped: DroppedTrees,
 }
 
@@ -159,7 +161,7 @@ impl Catalog {
         &self.names
     }
 
-    fn lock(&self) -> MutexGuard<'_, u32> {
+    fn lock(&self) -> MutexGuard<'_, FreeNumbers> {
         self.numbers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -225,7 +227,6 @@ impl Catalog {
             None => create_tree(store, CATALOG)?,
         };
         let mut trees = Trees::default();
-        let mut greatest = CATALOG;
         for payload in store.index.audit(&own).payloads {
             let (name, bytes) = match record::read(store.storage.image(), payload) {
                 Ok(entry) => entry,
@@ -250,7 +251,6 @@ impl Catalog {
                     expected: "a name, and a number below 2^24 that no other has".into(),
                 });
             };
-            greatest = greatest.max(number);
             store.wall_clock.advance_to(swept_by);
             let root = match roots.remove(&number) {
                 Some(root) => root,
@@ -260,11 +260,11 @@ impl Catalog {
             tree.swept_by.store(swept_by, Ordering::Relaxed);
             trees.add(tree);
         }
-        greatest = roots.keys().copied().fold(greatest, u32::max);
+        let used = trees.by_number.keys().chain(roots.keys()).copied().collect();
         let catalog = Catalog {
             names: KeyspaceTree::new("", own, KeyspaceOptions::new()),
             trees: RwLock::new(trees),
-            numbers: Mutex::new(greatest),
+            numbers: Mutex::new(FreeNumbers::without(&used)),
             dropped: DroppedTrees::default(),
         };
         Ok((catalog, roots.into_values().collect()))
@@ -302,13 +302,13 @@ impl Catalog {
             store.wait_stable(changed)?;
             return with_options(tree, options);
         }
-        let number = *numbers + 1;
-        if number == MOST_KEYSPACES {
-            return Err(Error::TooLarge { what: "a keyspace's number", found: number.into(), limit: number.into() });
-        }
+        let Some(number) = numbers.next() else {
+            let limit = MOST_KEYSPACES.into();
+            return Err(Error::TooLarge { what: "a keyspace's number", found: limit, limit });
+        };
         let tree = KeyspaceTree::new(name, create_tree(store, number)?, options.unwrap_or_default());
         // Also if it gets no name: no two trees may have one number.
-        *numbers = number;
+        numbers.take();
         let operation =
             self.name_tree(store, &tree).inspect_err(|_| self.dropped.add(&tree, store.clock().active()))?;
         self.add(tree.clone(), operation.epoch());

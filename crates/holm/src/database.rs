@@ -133,8 +133,8 @@ impl Database {
     ///
     /// # Errors
     /// - [`Invalid`](crate::Error::Invalid): the name is empty, has more than 255 bytes, or begins with a zero byte.
-    /// - [`TooLarge`](crate::Error::TooLarge): every keyspace number is used. There are 16 million. The number of a
-    ///   dropped keyspace is free again after the next open, unless a keyspace that was created later is still there.
+    /// - [`TooLarge`](crate::Error::TooLarge): every keyspace number is used. There are 2^24, some 16 million. The
+    ///   number of a dropped keyspace is free again after the next open.
     /// - [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace),
     ///   [`Capacity`](crate::Error::Capacity): as for [`Keyspace::insert`].
     ///

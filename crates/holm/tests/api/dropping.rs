@@ -137,3 +137,23 @@ fn dropping_beside_writers_and_readers() {
     db.close().expect("a sound close");
     assert_sound(&relaxed(folder.path()));
 }
+
+/// A keyspace for each job, as a program has it that never ends: what a dropped one had is free, of its leaf, of its
+/// record in the catalog and of its pairs.
+#[test]
+fn creating_and_dropping_for_ever_takes_no_more_space() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let mut taken = Vec::new();
+    for round in 0..300_u32 {
+        let name = format!("job {}", 1000 + round);
+        fill(&db.keyspace(&name).expect("room"), 3, b"work");
+        assert!(db.drop_keyspace(&name).expect("a disk"));
+        if round % 100 == 99 {
+            let stats = db.stats();
+            taken.push((stats.space.leaves, stats.space.record_bytes, data_bytes(folder.path())));
+        }
+    }
+    assert!(taken.iter().all(|one| *one == taken[0]), "{taken:?}");
+    assert_sound(&db);
+}
