@@ -56,6 +56,7 @@ fn the_tree_is_tidy() {
     offences.extend(workspace::designs_have_pages(&sources));
     let designs: Vec<_> = holm_designs::designs::CAPABILITIES.iter().map(|(name, _)| *name).collect();
     offences.extend(workspace::designs_have_rows(&sources, &designs));
+    offences.extend(workspace::pages_name_tests_that_exist(&sources));
     offences.extend(workspace::pages_quote_what_is_tested(&sources));
     offences.extend(circles::circles(&sources));
     offences.sort();

@@ -1,6 +1,7 @@
 //! Rules about the workspace as a whole: each design has its page, each dependency its reason.
 
 use crate::source::{Offence, Source};
+use std::collections::BTreeSet;
 
 const LEAVES: &str = "crates/holm-designs/src/leaf/";
 
@@ -59,6 +60,33 @@ pub(crate) fn pages_quote_what_is_tested(sources: &[Source]) -> Vec<Offence> {
     offences
 }
 
+/// The pages that say which test has a promise or catches a bug.
+const PROVING: [&str; 3] = ["docs/durability.md", "docs/hazards.md", "docs/mutants.md"];
+
+/// The names of these pages that look like tests are functions of some source. Names of other things have fewer words.
+pub(crate) fn pages_name_tests_that_exist(sources: &[Source]) -> Vec<Offence> {
+    let is_of_names = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let rust = sources.iter().filter(|source| source.is_rust());
+    let functions: BTreeSet<_> = rust
+        .flat_map(|source| source.text.split("fn ").skip(1))
+        .filter_map(|rest| rest.split(|c| !is_of_names(c)).next())
+        .collect();
+    let mut offences = Vec::new();
+    for page in sources.iter().filter(|source| PROVING.contains(&&*source.path)) {
+        for (index, line) in page.text.lines().enumerate() {
+            // Every second piece stands between backticks.
+            for quoted in line.split('`').skip(1).step_by(2) {
+                let name = quoted.rsplit("::").next().unwrap_or(quoted);
+                let is_test = name.chars().all(is_of_names) && name.split('_').count() > 3;
+                if is_test && !functions.contains(name) {
+                    offences.push(page.offence(index + 1, format!("no function is named {name}")));
+                }
+            }
+        }
+    }
+    offences
+}
+
 /// In the workspace's table of dependencies, a comment precedes each line or each run of lines. The workspace's own
 /// crates, given by path, need no reason.
 pub(crate) fn dependencies_give_reasons(source: &Source) -> Vec<Offence> {
@@ -113,6 +141,15 @@ mod tests {
             pages_quote_what_is_tested(&[source(), page]).len()
         };
         assert_eq!([count("fn a() {\n    b();\n}\n"), count("b();\n"), count("c();\n"), count("")], [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_test_that_is_only_on_a_page_is_caught() {
+        let source = || Source::new("a.rs", "#[test]\nfn no_reef_is_lost() {}\n");
+        let count = |line: &str| pages_name_tests_that_exist(&[source(), Source::new(PROVING[0], line)]).len();
+        assert_eq!(count("| reefs | `no_reef_is_lost`, `reefs::no_reef_is_lost` |\n"), 0);
+        assert_eq!(count("`sync_all`, `fn no_reef`, a no_reef_is_found, `no reef is found`\n"), 0);
+        assert_eq!(count("| reefs | `no_reef_is_found`, and `tests::a_reef_is_lost` |\n"), 2);
     }
 
     #[test]
