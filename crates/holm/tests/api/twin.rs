@@ -53,7 +53,8 @@ impl Twin {
         &self.open.as_ref().expect("open").1
     }
 
-    /// Closes and reopens; every second time by dropping.
+    /// Closes and reopens; every second time by dropping, and every second time without the index, so that the opening
+    /// makes ranges of what the leaves have.
     pub(crate) fn reopen(&mut self, chance: &mut Chance) {
         let (db, space) = self.open.take().expect("open");
         drop(space);
@@ -62,7 +63,13 @@ impl Twin {
         } else {
             drop(db);
         }
+        let by_leaves = chance.one_in(2);
+        if by_leaves {
+            std::fs::remove_file(self.folder.path().join("index")).expect("closing has written one");
+        }
         self.open();
+        let is_indexed = self.open.as_ref().is_some_and(|(db, _)| db.recovery().from_index);
+        assert_eq!(is_indexed, !by_leaves, "how the opening finds the leaves");
     }
 
     /// Closes for good; the folder exists as long as the result is held.
