@@ -42,6 +42,7 @@ mod long_transactions;
 mod marks;
 mod model;
 mod over_designs;
+mod promises;
 mod ranges;
 mod read_ahead;
 mod read_only;
