@@ -4,6 +4,7 @@
 
 mod commit;
 mod conditional;
+mod dropped;
 mod emptied;
 mod ended_labels;
 mod fixture;
