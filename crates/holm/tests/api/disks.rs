@@ -1,5 +1,5 @@
-//! The operating system's files, with a log that can be made to fail or to wait and counts its measurements, or with
-//! descriptors that child processes inherit.
+//! The operating system's files, with a log that can be made to fail or to wait and counts its measurements, with syncs
+//! of the data that wait, or with descriptors that child processes inherit.
 
 use holm_medium::vfs::{How, Identity, RealFs, Vfs, VfsFile};
 use rustix::fd::BorrowedFd;
@@ -9,6 +9,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+/// Where something was written, and what.
+type Written = (u64, Vec<u8>);
+
 /// The operating system's files, opened in another way.
 #[derive(Clone, Default)]
 pub(crate) struct Disk {
@@ -16,6 +19,9 @@ pub(crate) struct Disk {
     measured: Arc<AtomicUsize>,
     held: Arc<Mutex<()>>,
     begun_writes: Arc<AtomicUsize>,
+    held_data: Arc<Mutex<()>>,
+    begun_syncs: Arc<AtomicUsize>,
+    superblocks: Arc<Mutex<Vec<Written>>>,
     inherited: bool,
 }
 
@@ -28,6 +34,26 @@ impl Disk {
     /// Makes every later write and sync of the log fail.
     pub(crate) fn break_log(&self) {
         self.broken.store(true, SeqCst);
+    }
+
+    /// Makes later writes and syncs of the log succeed again.
+    pub(crate) fn mend_log(&self) {
+        self.broken.store(false, SeqCst);
+    }
+
+    /// Makes every sync of a data file wait while the result lives.
+    pub(crate) fn hold_data(&self) -> MutexGuard<'_, ()> {
+        self.held_data.lock().expect("no test panics with it")
+    }
+
+    /// What was written to the superblock since the last call, and where.
+    pub(crate) fn take_superblocks(&self) -> Vec<Written> {
+        std::mem::take(&mut self.superblocks.lock().expect("no test panics with it"))
+    }
+
+    /// How many syncs of data files have begun.
+    pub(crate) fn begun_syncs(&self) -> usize {
+        self.begun_syncs.load(SeqCst)
     }
 
     /// Makes every write of the log wait while the result lives.
@@ -64,8 +90,16 @@ impl Vfs for Disk {
         if let Some(fd) = file.fd().filter(|_| self.inherited) {
             fcntl_setfd(fd, FdFlags::empty())?;
         }
-        let is_log = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log."));
-        Ok(if is_log { Box::new(Log { file, disk: self.clone() }) } else { file })
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        Ok(match &*name {
+            "leaves" | "records" => Box::new(Observed { file, disk: self.clone(), role: Role::Data }),
+            _ if name.starts_with("log.") => Box::new(Observed { file, disk: self.clone(), role: Role::Log }),
+            // A creation gives it its name last.
+            _ if name.starts_with("superblock") => {
+                Box::new(Observed { file, disk: self.clone(), role: Role::Superblock })
+            }
+            _ => file,
+        })
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -89,18 +123,30 @@ impl Vfs for Disk {
     }
 }
 
-struct Log {
-    file: Box<dyn VfsFile>,
-    disk: Disk,
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Data,
+    Superblock,
+    Log,
 }
 
-impl Log {
+struct Observed {
+    file: Box<dyn VfsFile>,
+    disk: Disk,
+    role: Role,
+}
+
+impl Observed {
     fn refuse(&self) -> io::Result<()> {
-        if self.disk.broken.load(SeqCst) { Err(io::Error::other("the test has broken the log")) } else { Ok(()) }
+        if self.role == Role::Log && self.disk.broken.load(SeqCst) {
+            Err(io::Error::other("the test has broken the log"))
+        } else {
+            Ok(())
+        }
     }
 }
 
-impl VfsFile for Log {
+impl VfsFile for Observed {
     fn len(&self) -> io::Result<u64> {
         self.file.len()
     }
@@ -110,9 +156,19 @@ impl VfsFile for Log {
     }
 
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
-        self.refuse()?;
-        self.disk.begun_writes.fetch_add(1, SeqCst);
-        let _held = self.disk.hold_log();
+        let _held = match self.role {
+            Role::Data => None,
+            Role::Superblock => {
+                let mut all = self.disk.superblocks.lock().expect("no test panics with it");
+                all.push((offset, buf.to_vec()));
+                None
+            }
+            Role::Log => {
+                self.refuse()?;
+                self.disk.begun_writes.fetch_add(1, SeqCst);
+                Some(self.disk.hold_log())
+            }
+        };
         self.file.write_at(buf, offset)
     }
 
@@ -126,6 +182,11 @@ impl VfsFile for Log {
 
     fn sync_data(&self) -> io::Result<()> {
         self.refuse()?;
+        if self.role != Role::Data {
+            return self.file.sync_data();
+        }
+        self.disk.begun_syncs.fetch_add(1, SeqCst);
+        let _held = self.disk.hold_data();
         self.file.sync_data()
     }
 
@@ -143,7 +204,7 @@ impl VfsFile for Log {
     }
 
     fn disk_bytes(&self) -> io::Result<u64> {
-        self.disk.measured.fetch_add(1, SeqCst);
+        self.disk.measured.fetch_add(usize::from(self.role == Role::Log), SeqCst);
         self.file.disk_bytes()
     }
 

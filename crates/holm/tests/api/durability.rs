@@ -397,3 +397,44 @@ fn a_close_makes_durable_what_waits_for_the_last_epoch() {
     });
     assert_eq!(space.get("north").expect("still reads").as_deref(), Some(&b"coral"[..]));
 }
+
+/// A checkpoint is in the sync of the data files while the log fails once, and the mark of the failure is written. The
+/// superblock of the checkpoint took the mark's place. Whatever the process wrote there since the failure, the next
+/// session believes the log alone.
+#[test]
+fn a_checkpoint_does_not_take_the_mark_of_a_failure_away() {
+    let (folder, disk) = (folder(), Disk::default());
+    let path = folder.path().join("live");
+    let builder = tools::builder().vfs(Arc::new(disk.clone()), [0; 2]).log_bytes(2 << 20);
+    let db = builder.durability(Durability::OnSync).open(&path).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let (held, syncs) = (disk.hold_data(), disk.begun_syncs());
+    // Until a checkpoint is due, and waits for the sync.
+    for number in (0..50_u32).cycle().take_while(|_| disk.begun_syncs() == syncs) {
+        space.insert(number.to_be_bytes(), vec![7; 5_000]).expect("room");
+    }
+    disk.take_superblocks();
+    disk.break_log();
+    // The growth of the log may have failed already.
+    drop(space.insert("north", "coral"));
+    assert!(db.sync().is_err(), "the log is broken");
+    disk.mend_log();
+    drop(held);
+    // The last handle waits for the thread of the checkpoints.
+    drop((space, db));
+    let written = disk.take_superblocks();
+    assert!(!written.is_empty(), "the mark");
+    for (number, (offset, bytes)) in written.iter().enumerate() {
+        let dead = folder.path().join(number.to_string());
+        copy(&path, &dead);
+        // Both slots say the same.
+        for slot in [*offset, (*offset + bytes.len() as u64) % (2 * bytes.len() as u64)] {
+            let file = std::fs::File::options().write(true).open(dead.join("superblock")).expect("there");
+            std::os::unix::fs::FileExt::write_all_at(&file, bytes, slot).expect("room");
+        }
+        let db = relaxed(&dead);
+        let RecoveredFrom::Log { reason, .. } = &db.recovery().source else { panic!("{:?}", db.recovery()) };
+        assert!(reason.contains("met an error"), "write {number} of {}: {reason}", written.len());
+        assert_sound(&db);
+    }
+}
