@@ -5,6 +5,7 @@
 
 use super::Mutant;
 use super::names::Names;
+use super::operator::Operator;
 use super::points::points;
 use super::rewrite::rewrite;
 use super::seeded;
@@ -155,9 +156,13 @@ impl Scratch {
             let before = self.dropped.len();
             let mut rest = Vec::new();
             for error in errors {
-                match self.around(error) {
-                    Some(id) => drop(self.dropped.insert(self.mutants[id as usize - 1].key.clone())),
-                    None => rest.push(error["rendered"].as_str().unwrap_or_default().to_owned()),
+                let rendered = error["rendered"].as_str().unwrap_or_default();
+                match self.around(error).map(|id| &self.mutants[id as usize - 1]) {
+                    Some(Mutant { point, .. }) if point.operator == Operator::Seeded => {
+                        bail!("the seeded bug \"{}\" does not compile:\n{rendered}", point.before);
+                    }
+                    Some(mutant) => drop(self.dropped.insert(mutant.key.clone())),
+                    None => rest.push(rendered.to_owned()),
                 }
             }
             if self.dropped.len() == before {
