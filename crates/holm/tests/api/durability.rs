@@ -45,6 +45,35 @@ fn strict_returns_when_its_epoch_is_durable() {
     assert_eq!(there.len().expect("sound"), 11);
 }
 
+/// Operations that read and write one key, of which a pop returned before its epoch was durable without a complaint of
+/// any test.
+#[test]
+fn strict_operations_on_one_key_return_when_their_epochs_are_durable() {
+    type Call = fn(&Keyspace) -> holm::Result<()>;
+    let calls: [(&str, Call); 11] = [
+        ("insert_if_absent", |space| space.insert_if_absent("a", "1").map(drop)),
+        ("get_or_insert_with", |space| space.get_or_insert_with("b", || b"2".to_vec()).map(drop)),
+        ("compare_and_swap", |space| space.compare_and_swap("a", Some(b"1"), Some(b"3")).map(drop)),
+        ("fetch_update", |space| space.fetch_update("a", |_| Some(b"4".to_vec())).map(drop)),
+        ("update_fetch", |space| space.update_fetch("a", |_| Some(b"5".to_vec())).map(drop)),
+        ("swap", |space| space.swap("a", "6").map(drop)),
+        ("take", |space| space.take("a").map(drop)),
+        ("increment", |space| space.increment("n", 7).map(drop)),
+        ("remove", |space| space.remove("n").map(drop)),
+        ("pop_first", |space| space.pop_first().map(drop)),
+        ("pop_last", |space| space.pop_last().map(drop)),
+    ];
+    let folder = folder();
+    let (db, space) = open(Durability::Strict, folder.path());
+    ["x", "y", "z"].iter().for_each(|key| space.insert(key, "0").expect("room"));
+    for (name, call) in calls {
+        let before = db.stats().epochs.active;
+        call(&space).expect("room");
+        let durable = db.stats().epochs.durable;
+        assert!(durable >= before, "{name}: {durable} is durable, and the call belongs to {before} or a later one");
+    }
+}
+
 #[test]
 fn strict_keyspaces_and_reads() {
     let folder = folder();
