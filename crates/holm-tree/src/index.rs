@@ -376,11 +376,12 @@ pub trait Index<K: Keys>: Send + Sync {
     /// `Poisoned`.
     fn begin_snapshot(&self) -> Result<(u64, Epoch)>;
     /// As [`Index::begin_snapshot`], between two epochs: the snapshot has every operation of the epoch that is
-    /// returned, and none of the next. Returns once that epoch is durable.
+    /// returned, and none of the next. Returns once that epoch is durable. Writers may see the snapshot before: if it
+    /// does not begin, `released` gets what they have retained for it, as from [`Index::close_snapshot`].
     ///
     /// # Errors
     /// As [`Clock::begin_snapshot_between_epochs`](holm_medium::Clock::begin_snapshot_between_epochs).
-    fn begin_snapshot_between_epochs(&self) -> Result<(u64, Epoch)>;
+    fn begin_snapshot_between_epochs(&self, released: &mut dyn FnMut(Released)) -> Result<(u64, Epoch)>;
     /// Closes a snapshot, and returns the payloads that no snapshot needs any more; the caller frees their records.
     /// Does nothing the second time. O(leaves changed and payloads retained while snapshots are open).
     fn close_snapshot(&self, generation: u64) -> Vec<Released>;

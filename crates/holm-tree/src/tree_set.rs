@@ -471,7 +471,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         self.pre_images.begin(|begin| self.writer.storage().clock.begin_snapshot(begin))
     }
 
-    fn begin_snapshot_between_epochs(&self) -> Result<(u64, Epoch)> {
+    fn begin_snapshot_between_epochs(&self, released: &mut dyn FnMut(Released)) -> Result<(u64, Epoch)> {
         let clock = &self.writer.storage().clock;
         let mut generation = 0;
         let begun = self.pre_images.begin(|begin| {
@@ -481,8 +481,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
             })
         });
         begun.inspect_err(|_| {
-            // Nothing was retained for it that an older snapshot does not need.
-            self.pre_images.close(generation, || clock.end_snapshots());
+            self.pre_images.close(generation, || clock.end_snapshots()).into_iter().for_each(released);
         })
     }
 

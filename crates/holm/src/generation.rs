@@ -137,7 +137,9 @@ impl OpenGeneration {
     /// # Errors
     /// As [`OpenGeneration::begin`], and those of the epoch's end.
     pub(crate) fn begin_between_epochs(engine: &Arc<Engine>) -> Result<Self> {
-        let generation = engine.store.add_generation(|| engine.store.index.begin_snapshot_between_epochs())?;
+        let store = &engine.store;
+        let mut released = |Released { payload, epoch }| store.retire(epoch, payload);
+        let generation = store.add_generation(|| store.index.begin_snapshot_between_epochs(&mut released))?;
         Ok(OpenGeneration { engine: engine.clone(), generation })
     }
 

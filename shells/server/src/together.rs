@@ -1,8 +1,8 @@
 //! Commands of several connections about one key that a wake-up has left: they are carried out together.
 //!
-//! Transactions, and turns at a key that other workers write as well, are then paid once in a wake-up, not once for each
-//! connection. The commands of one connection stay in their order. Nothing is ordered between connections: their replies
-//! are all sent at the end of the wake-up.
+//! Transactions, and turns at a key that other workers write as well, are then paid once in a wake-up, not once for
+//! each connection. The commands of one connection stay in their order. Nothing is ordered between connections: their
+//! replies are all sent at the end of the wake-up.
 
 use crate::connection::Connection;
 use crate::long::BUDGET;

@@ -244,3 +244,34 @@ fn filters_count_as_volatile_bytes() {
     tree_set.close_snapshot(generation);
     assert_eq!(tree_set.volatile_bytes(), before + filters, "they are reused and not returned");
 }
+
+/// Writers see a snapshot between two epochs before it has begun, and it may not begin: what they retained for it is
+/// returned with the error. Otherwise the records are in use for ever.
+#[test]
+fn a_snapshot_that_does_not_begin_returns_what_was_retained_for_it() {
+    let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+    let medium = Mapped::anonymous(options).expect("address space");
+    let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
+    let tree_set = TreeSet::<Mapped, designs::buffered, Words>::new(writer.clone(), Words, Search::detect());
+    let pin = || writer.clock().pin().expect("sound");
+    let root = tree_set.create_tree(&mut pin(), 7).expect("memory");
+    tree_set.put(&root, &mut pin(), 1, 10).expect("memory");
+    std::thread::scope(|scope| {
+        let beginning = scope.spawn(|| {
+            let mut released = Vec::new();
+            let begun = tree_set.begin_snapshot_between_epochs(&mut |old| released.push(old));
+            (begun.is_ok(), released)
+        });
+        while tree_set.pre_images.newest_open.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        let ended = writer.clock().advance();
+        // The next epoch does not belong to the snapshot.
+        let old = tree_set.put(&root, &mut pin(), 1, 11).expect("memory").expect("it was there");
+        assert_eq!((old.payload, old.reuse), (10, crate::superseded::Reuse::WithSnapshots));
+        writer.clock().poison(&holm_medium::MediumError::Poisoned { why: "a test".into() });
+        let expected = vec![Released { payload: 10, epoch: ended + 1 }];
+        assert_eq!(beginning.join().expect("no panic"), (false, expected));
+    });
+    assert_eq!(tree_set.pre_images.bytes(), (0, 0));
+}
