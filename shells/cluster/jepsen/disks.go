@@ -36,6 +36,10 @@ func (n *nemesis) fill(ctx context.Context, left int64, nodes ...int) error {
 	for _, at := range nodes {
 		failed = errors.Join(failed, n.cluster.Empty(at))
 	}
+	if left == 0 {
+		// A node that has found no byte prints where before it ends.
+		n.wait(ctx, 3*time.Second, 4*time.Second)
+	}
 	for _, at := range nodes {
 		if left == 0 && n.cluster.HasEnded(at) {
 			n.done["ended on a full disk"]++
