@@ -4,7 +4,7 @@
 //! compiled once for each kind of keys. Only the loops that go through all blocks are here.
 
 use crate::design::Design;
-use crate::keys::Keys;
+use crate::keys::{Keys, Slot};
 use crate::leaf::{BlockState, Durability as _, GaveWay, Leaf, Overflow as _, Pairs, ReadContext, RecoveryPoint};
 use crate::tree_set::{DurabilityOf, OverflowOf, TreeSet};
 use holm_medium::{Epoch, EpochSpan, Image, Medium, Result};
@@ -86,6 +86,8 @@ pub(crate) trait Leaves<K: Keys>: Sync {
     /// # Errors
     /// If there is no such block.
     fn read(&self, number: u32, pairs: &mut Pairs) -> Result<LeafRead>;
+    /// Returns whether a leaf whose volatile side is rebuilt finds a slot of its own by the key of the slot's record.
+    fn finds(&self, number: u32, slot: Slot) -> bool;
     /// Copies the pairs of a block.
     fn block_pairs(&self, number: u32, pairs: &mut Pairs);
     /// Copies the pairs of a block that were live at the end of an epoch, and returns the bytes that heads leave out.
@@ -197,6 +199,13 @@ impl<M: Medium, D: Design, K: Keys> Leaves<K> for LeavesOf<'_, M, D, K> {
         pairs.clear();
         OverflowOf::<D>::pairs(leaf, context, pairs);
         Ok(LeafRead { skip: leaf.skip(), stamp: DurabilityOf::<D>::stamp(leaf, context) })
+    }
+
+    fn finds(&self, number: u32, slot: Slot) -> bool {
+        let found = self.tree_set.leaf(number).zip(self.tree_set.descriptors.get(number));
+        found.zip(self.tree_set.keys.key(slot)).is_some_and(|((leaf, descriptor), key)| {
+            leaf.get(self.tree_set.context(&descriptor.volatile), K::search_key(&key)) == Some(slot.payload)
+        })
     }
 
     fn block_pairs(&self, number: u32, pairs: &mut Pairs) {

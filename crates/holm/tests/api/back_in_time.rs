@@ -2,7 +2,7 @@
 //! boot: the log shows it.
 
 use crate::children::Other;
-use crate::tools::{self, assert_sound, folder, leaves_have_records};
+use crate::tools::{self, assert_sound, folder, leaves_have_records, relaxed};
 use holm::RecoveredFrom;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -54,6 +54,48 @@ fn a_page_of_the_time_before() {
             found => panic!("{name}: {found:?}"),
         }
     }
+}
+
+/// Keys that begin alike, in more bytes than a leaf has of them.
+const ALIKE: [&str; 2] = ["beginning of the one", "beginning of another"];
+
+/// For another process: one key gives way to the other, whose record takes its place.
+pub(crate) fn reuse_until_killed(path: &Path, say: &dyn Fn(&str)) {
+    let db = relaxed(path);
+    let space = db.keyspace("s").expect("a name");
+    (0..3).for_each(|_| db.sync().expect("a disk"));
+    space.insert(ALIKE[0], "value").expect("room");
+    assert!(space.remove(ALIKE[0]).expect("sound"));
+    say("removed");
+    space.insert(ALIKE[1], "value").expect("room");
+    say("inserted");
+}
+
+/// A page of records goes back under a leaf that is in no log, to one that has a sound record of another key in the
+/// place. The first bytes of both keys are those that the leaf has, and its fingerprint tells them apart: the leaf must
+/// not answer with a key that it cannot find.
+#[test]
+fn another_key_that_begins_alike() {
+    if leaves_have_records() {
+        return;
+    }
+    let folder = folder();
+    let mut other = Other::start("reuse", folder.path());
+    assert_eq!(other.said, "removed");
+    let before = read(folder.path(), "records");
+    other.go_on();
+    assert_eq!(other.said, "inserted");
+    other.kill();
+    let after = read(folder.path(), "records");
+    let has = |bytes: &[u8], key: &str| bytes.windows(key.len()).any(|part| part == key.as_bytes());
+    assert!(has(&before, ALIKE[0]) && !has(&after, ALIKE[0]) && has(&after, ALIKE[1]), "its place was taken");
+    let file = OpenOptions::new().write(true).open(folder.path().join("records")).expect("it is there");
+    file.write_all_at(&before, 0).expect("room");
+    let db = tools::open(folder.path()).expect("recovered");
+    assert_sound(&db);
+    let space = db.keyspace("s").expect("sound");
+    assert!(space.is_empty().expect("sound"), "neither was synced, and the later one is lost");
+    assert!(matches!(db.recovery().source, RecoveredFrom::Log { .. }), "{:?}", db.recovery().source);
 }
 
 /// An untouched database of a killed process keeps everything, however often the process is killed.

@@ -123,6 +123,7 @@ fn the_other_process() {
             (26..=40).for_each(count);
             say("40");
         }
+        "reuse" => crate::back_in_time::reuse_until_killed(Path::new(&path), &say),
         "mark" => crate::marks::mark_until_killed(Path::new(&path), &say),
         "apply" => crate::backup_kills::apply_until_killed(Path::new(&path), &say),
         "restore" => crate::backup_kills::restore_until_killed(Path::new(&path), &say),
