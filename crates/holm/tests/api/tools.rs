@@ -111,9 +111,18 @@ pub(crate) fn data_on_disk(path: &Path) -> u64 {
 
 /// Copies a folder's files, as a crash of the machine might leave them.
 pub(crate) fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).expect("a new folder");
-    for file in std::fs::read_dir(from).expect("a folder") {
-        let file = file.expect("a file");
-        std::fs::copy(file.path(), to.join(file.file_name())).expect("room for a copy");
+    while let Err(error) = try_copy(from, to) {
+        // A checkpoint beside it gives a file another name, or gives up one of the log.
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
+        std::fs::remove_dir_all(to).expect("a copy");
     }
+}
+
+fn try_copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for file in std::fs::read_dir(from)? {
+        let file = file?;
+        std::fs::copy(file.path(), to.join(file.file_name()))?;
+    }
+    Ok(())
 }
