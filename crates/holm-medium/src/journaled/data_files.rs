@@ -29,9 +29,6 @@ const STILL_FILLED: u64 = 4 << 20;
 /// The most bytes of one write.
 const MOST_AT_ONCE: u64 = 1 << 20;
 
-/// The lines of a run that are touched before they are copied.
-const MOST_TOUCHED: u64 = 4;
-
 /// Bytes of the smallest extent: a small database stays small.
 pub(super) const SMALL_EXTENT: u64 = 64 << 10;
 
@@ -209,18 +206,6 @@ impl Journaled {
             let cut = file.len().and_then(|len| if len > keep { file.set_len(keep) } else { Ok(()) });
             if let Err(error) = cut {
                 ::log::warn!("holm: {}: shrinking: {error}", area_path(&self.dir, area).display());
-            }
-        }
-    }
-
-    /// Brings lines of the image near that are about to be copied: the first ones, since the processor sees a run
-    /// coming.
-    pub(crate) fn touch_lines(&self, line: u64, count: u64) {
-        let bytes = (count.min(MOST_TOUCHED) * LINE) as usize;
-        if let Some(words) = self.image.words(line * LINE, bytes / 8) {
-            // A load, because this crate has no instruction that prefetches. Nothing waits for its result.
-            for word in words.iter().step_by(LINE as usize / 8) {
-                std::hint::black_box(word.read());
             }
         }
     }

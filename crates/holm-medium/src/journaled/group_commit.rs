@@ -20,9 +20,6 @@ use crate::sync::atomic::Ordering::Relaxed;
 /// A record buffer of at most this many bytes is always kept.
 const SMALL_BUFFER: u64 = 256 << 10;
 
-/// Runs of lines that are touched before the first of them is copied: more than a core can wait for at once.
-const TOUCHED_TOGETHER: usize = 32;
-
 /// Tells the observer, and those who wait for an epoch, that no further one becomes durable; also after a panic.
 struct Ending<'a> {
     shared: &'a Shared,
@@ -137,25 +134,12 @@ fn make_durable(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch, n
     Ok(())
 }
 
-/// Copies the lines that an epoch has dirtied. Other processors have written them, so each is a cache miss: lines are
-/// touched some runs before they are copied, so that these misses overlap.
 fn collect(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) {
     let medium = &shared.storage().medium;
     epoch_record.begin(ended);
-    let mut copy = |runs: &mut Vec<(u64, u64)>| {
-        runs.iter().for_each(|(line, count)| medium.touch_lines(*line, *count));
-        for (line, count) in runs.drain(..) {
-            epoch_record.push_with(line * LINE, (count * LINE) as usize, |out| medium.copy_lines(line, out));
-        }
-    };
-    let mut runs = Vec::with_capacity(TOUCHED_TOGETHER);
     shared.storage().clock.drain(ended, |line, count| {
-        runs.push((line, count));
-        if runs.len() == TOUCHED_TOGETHER {
-            copy(&mut runs);
-        }
+        epoch_record.push_with(line * LINE, (count * LINE) as usize, |out| medium.copy_lines(line, out));
     });
-    copy(&mut runs);
 }
 
 /// Handles an error in writing the record of an epoch.
