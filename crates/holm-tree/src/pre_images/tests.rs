@@ -3,7 +3,7 @@
 use super::*;
 use crate::keys::Words;
 use crate::{Index as _, TreeSet, designs};
-use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps as _};
+use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps as _, Writer};
 use holm_search::Search;
 use rand::seq::IteratorRandom as _;
 use rand::{Rng as _, SeedableRng as _};
@@ -218,14 +218,20 @@ fn a_payload_is_retained_exactly_if_an_open_snapshot_has_it() {
     }
 }
 
-/// The filters of a snapshot are volatile memory of the trees, and stay for later snapshots.
-#[test]
-fn filters_count_as_volatile_bytes() {
-    const KEYS: u64 = 20_000;
+/// Trees in memory, and their writer.
+fn trees() -> (Arc<Writer<Mapped>>, TreeSet<Mapped, designs::buffered, Words>) {
     let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
     let medium = Mapped::anonymous(options).expect("address space");
     let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
     let tree_set = TreeSet::<Mapped, designs::buffered, Words>::new(writer.clone(), Words, Search::detect());
+    (writer, tree_set)
+}
+
+/// The filters of a snapshot are volatile memory of the trees, and stay for later snapshots.
+#[test]
+fn filters_count_as_volatile_bytes() {
+    const KEYS: u64 = 20_000;
+    let (writer, tree_set) = trees();
     let pin = || writer.clock().pin().expect("sound");
     let root = tree_set.create_tree(&mut pin(), 7).expect("memory");
     let put_all = || {
@@ -249,10 +255,7 @@ fn filters_count_as_volatile_bytes() {
 /// returned with the error. Otherwise the records are in use for ever.
 #[test]
 fn a_snapshot_that_does_not_begin_returns_what_was_retained_for_it() {
-    let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-    let medium = Mapped::anonymous(options).expect("address space");
-    let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
-    let tree_set = TreeSet::<Mapped, designs::buffered, Words>::new(writer.clone(), Words, Search::detect());
+    let (writer, tree_set) = trees();
     let pin = || writer.clock().pin().expect("sound");
     let root = tree_set.create_tree(&mut pin(), 7).expect("memory");
     tree_set.put(&root, &mut pin(), 1, 10).expect("memory");
