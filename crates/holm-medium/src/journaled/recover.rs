@@ -4,7 +4,7 @@
 //! older state. Another process that has the file open may have received the error in our place. Before anything
 //! is believed, recovery therefore writes every logged line to its file again, which makes its page one that a sync
 //! must write. It syncs both files and compares the image with the log. If they disagree, or a file cannot be synced,
-//! recovery marks the database durably and cuts history.
+//! recovery marks the database durably and cuts history. The superblock itself is made durable first of all.
 
 #![forbid(unsafe_code)]
 
@@ -41,6 +41,9 @@ pub(super) fn recover(
         let recovery = Recovery::of(Found::Clean, epoch);
         return Ok(Opened::new(medium, recovery, (superblock, superblock_file), options.log, next));
     }
+    // The process that wrote it may have died before it was durable. Were the power to fail in this opening, an older
+    // one would be in force again, and what is written here would be of epochs that it knows nothing of.
+    superblock.write(&*superblock_file, &superblock_path(&medium.dir))?;
     let kept = match doubt {
         Some(why) => {
             // The kernel reports pending errors of both files now, rather than after everything is restored.

@@ -320,15 +320,15 @@ fn an_intent_that_no_sync_writes_is_written_again() {
         let dying = killed.kill();
         dying.fail(Kind::Any, call, Fault::Death);
         let opened = RARELY.open(&dying);
-        // Both data files are synced first.
-        if syncs == 2 {
+        // The slots of the superblock are synced first, and then both data files.
+        if syncs == 4 {
             let left = dying.kill();
             assert!(left.evict_all(&file("leaves")));
             assert_eq!(reopened(&left, RARELY, &history), RecoveredFrom::PageCache, "call {call}");
             deaths += 1;
         }
         syncs = dying.calls().of(Kind::Sync);
-        if syncs > 2 || opened.is_ok() {
+        if syncs > 4 || opened.is_ok() {
             break;
         }
     }

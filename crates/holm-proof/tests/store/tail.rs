@@ -5,7 +5,7 @@ use crate::history::{Contents, Mode, Session, contents};
 use crate::write_back::mark;
 use holm::{Database, Durability, Error, LogTail, RecoveredFrom};
 use holm_medium::LAST_EPOCH;
-use holm_proof::disk::SimDisk;
+use holm_proof::disk::{Fault, Kind, SimDisk};
 use std::path::Path;
 
 const MODE: Mode = Mode::new(false, Durability::OnSync);
@@ -132,4 +132,44 @@ fn a_record_of_an_epoch_that_cannot_be_is_refused() {
         }
     }
     drop(session);
+}
+
+/// Opens a database with a fault at one of its syncs. Returns whether there was such a sync.
+fn open_with(disk: &SimDisk, sync: u64, fault: Fault) -> bool {
+    let at = disk.calls().of(Kind::Sync) + sync;
+    disk.fail(Kind::Sync, at, fault);
+    drop(MODE.open(disk));
+    disk.calls().of(Kind::Sync) > at
+}
+
+/// Each process dies in the opening, at the same sync: perhaps once it has written a superblock that is not durable.
+/// The next process finds that in the page cache, and gives an empty keyspace a leaf in a later epoch. If the power
+/// then fails, the older superblock is in force again, and must not find leaves of more epochs than can go without a
+/// record.
+#[test]
+fn a_power_cut_after_deaths_in_openings_is_no_damage() {
+    let disk = SimDisk::new();
+    let mut session = written(&disk);
+    session.step(vec![(0, b"later".to_vec(), Some(b"unsynced".to_vec()))]);
+    let killed = disk.kill();
+    for death in 0.. {
+        let (mut left, mut is_met) = (killed.kill(), false);
+        for _ in 0..6 {
+            is_met = open_with(&left, death, Fault::Death);
+            left = left.kill();
+        }
+        for sync in 0.. {
+            let cut = left.kill();
+            let goes_on = open_with(&cut, sync, Fault::PowerCut);
+            let (tail, report) = told(&MODE.open(&cut.crash_to_durable()).expect("sound"));
+            assert_eq!(report.faults, Vec::<String>::new(), "deaths at {death}, power at {sync}: {tail:?}");
+            if !goes_on {
+                break;
+            }
+        }
+        if !is_met {
+            assert!(death > 4, "an opening syncs: {death}");
+            break;
+        }
+    }
 }
