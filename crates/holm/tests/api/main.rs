@@ -48,6 +48,7 @@ mod read_ahead;
 mod read_only;
 mod sizes;
 mod snapshots;
+mod tampering;
 mod temporary;
 mod threads;
 mod tools;
