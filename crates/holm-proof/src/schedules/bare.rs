@@ -15,7 +15,9 @@ impl Bare {
     /// A tree with the keys from 1 to `pairs`.
     pub(super) fn create(pairs: u64) -> Self {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let writer = Arc::new(Storage::open(Mapped::heap(16 * 512, 64, options), FIRST_EPOCH).expect("memory"));
+        let writer = Arc::new(
+            Storage::open(Mapped::heap((16 + pairs as usize / 4) * 512, 64, options), FIRST_EPOCH).expect("memory"),
+        );
         let tree_set = TreeSet::new(writer.clone(), Words, Search::portable());
         let root = tree_set.create_tree(&mut writer.clock().pin().expect("sound"), 1).expect("room");
         let bare = Bare { writer, tree_set, root };

@@ -6,7 +6,7 @@ use super::explore::{caught, caught_for_any, explore};
 use holm_medium::{Clock, Epoch, Guard, StorageOps};
 use holm_tree::leaf::Leaf;
 use holm_tree::{CommitObserver, CommitRequest, Committed, Design, Index, LeafVersion, Lookup, TreeWrite, designs};
-use shuttle::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use shuttle::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use shuttle::thread;
 use std::sync::Mutex;
 
@@ -14,6 +14,9 @@ const CAPACITY: u64 = <designs::buffered as Design>::Leaf::CAPACITY as u64;
 
 /// The pairs of two leaves, which are full: the first commits split them.
 const PAIRS: u64 = 2 * CAPACITY;
+
+/// Pairs in twelve leaves: in most attempts to latch them all, an epoch ends.
+const WIDE: u64 = 6 * CAPACITY;
 
 /// The first key of the first leaf. At first, each key has its own number.
 const LOW: u64 = 1;
@@ -217,6 +220,34 @@ fn labels(bug: Bug) {
         let rises = if is_first { reader <= writer } else { writer <= reader };
         assert!(rises, "labels fall along a dependency: {reader} read, {writer} wrote, first {is_first}");
     }
+}
+
+/// A commit takes many latches, while another thread ends one epoch after the other. In a livelock, the number of steps
+/// runs out.
+fn many_latches() {
+    let bare = Bare::create(WIDE);
+    let keys = (1..=WIDE).step_by(CAPACITY as usize / 2);
+    let (root, done) = (&bare.root, AtomicBool::new(false));
+    let writes: Vec<_> =
+        keys.clone().map(|key| TreeWrite { root, search_key: key, payload: Some(0), seen: None }).collect();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(SeqCst) {
+                bare.writer.end_epoch().expect("sound");
+                thread::yield_now();
+            }
+        });
+        let request = CommitRequest { reads: &[], writes: &writes, observer: &mut Nothing };
+        let committed = bare.tree_set.commit(&mut bare.guard(), request).expect("room");
+        assert_ne!(committed, Committed::Conflict, "it depends on nothing");
+        done.store(true, SeqCst);
+    });
+    keys.for_each(|key| assert_eq!(bare.tree_set.get(root, key).payload, Some(0)));
+}
+
+#[test]
+fn a_commit_ends_however_often_epochs_end() {
+    explore(20, many_latches);
 }
 
 #[test]
