@@ -160,7 +160,8 @@ impl Builder {
 
     /// Sets the most bytes of records, and of leaves, that the database may hold in this session. The capacity reserves
     /// address space, not memory or disk. Each open may choose another number. A write that needs more fails with
-    /// [`Error::Capacity`](crate::Error::Capacity).
+    /// [`Error::Capacity`](crate::Error::Capacity). So may the first opening after a crash, of a database that was
+    /// full: until what it finds is durable, it takes nothing that was ever written. With a larger capacity it opens.
     ///
     /// Default: the size of the file system rounded up to a power of two, at least 1 GiB and at most 1 TiB. A process
     /// with too little free address space, for example because it has other databases open, gets less. The default is

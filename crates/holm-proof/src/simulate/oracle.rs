@@ -9,7 +9,7 @@ use super::readers;
 use super::solo::{DOOMED, SOLO, contents, is_possible};
 use super::stage::{FOLDER, Live, Moment, Promises, Stage};
 use super::threads::{REGISTERS, found_registers};
-use super::world::{Notes, World, builder, lock, open};
+use super::world::{Notes, World, builder, lock, open, open_left};
 use crate::cycles::{Lists, check, check_left};
 use crate::disk::{Fault, Kind, SimDisk};
 use crate::history::{Action, Call, check as check_calls, check_crash};
@@ -97,7 +97,7 @@ pub(super) fn judge_image(plan: &Plan, stage: &Arc<Stage>, moment: &Moment, note
     }
     let promises = Promises::Of { now: moment.now, floor, synced: moment.synced };
     stage.begin(Live::of(&disk, promises), &crash.within);
-    let opened = open(plan, stage, &disk);
+    let opened = open_left(plan, stage, &disk);
     stage.end();
     let within = stage.take_moments();
     let db = match opened {
@@ -216,7 +216,7 @@ fn work_on(db: Database, plan: &Plan, stage: &Arc<Stage>, disk: &SimDisk, seed: 
     assert_eq!(db.check().expect("it can be read").faults, Vec::<String>::new(), "faults after recovery");
     let left = Board::new(&db, 1, 3).and_then(|board| board.lists()).expect("sound");
     db.close().expect("nothing fails");
-    let db = open(plan, stage, disk).expect("closed");
+    let db = open_left(plan, stage, disk).expect("closed");
     assert!(matches!(db.recovery().source, RecoveredFrom::CleanShutdown), "{}", db.recovery());
     assert_eq!(Board::new(&db, 1, 3).and_then(|board| board.lists()).expect("sound"), left, "closed and opened");
     stage.count("images worked on", 1);

@@ -37,6 +37,19 @@ pub(super) fn open(plan: &Plan, stage: &Arc<Stage>, disk: &SimDisk) -> Result<Da
     builder(plan, stage, disk).open(FOLDER)
 }
 
+/// Opens what a crash has left. Until that is durable, nothing that was ever written is free, so an opening may need
+/// more than the capacity of the run: then it is given twice as much, and must lose nothing.
+pub(super) fn open_left(plan: &Plan, stage: &Arc<Stage>, disk: &SimDisk) -> Result<Database> {
+    match open(plan, stage, disk) {
+        Err(Error::Capacity { .. }) if plan.is_small() => {
+            stage.count("openings with more capacity", 1);
+            let twice = Plan { heap: plan.heap.map(|bytes| 2 * bytes), ..plan.clone() };
+            open(&twice, stage, disk)
+        }
+        opened => opened,
+    }
+}
+
 /// What the threads have noted. All locks are std's: no thread is interrupted while it holds one.
 #[derive(Default)]
 pub(super) struct Notes {
