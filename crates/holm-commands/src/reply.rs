@@ -227,29 +227,43 @@ fn line(kind: u8, text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// The bytes of the longest line with a number: its kind, a sign, digits and the end of the line.
+const LONGEST_HEADER: usize = 24;
+
 /// Appends a line with a number.
+#[inline]
 fn header(kind: u8, number: i64, out: &mut Vec<u8>) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = number.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
+    // Most are lengths and counts, of one or two digits.
+    match number {
+        0..10 => out.extend_from_slice(&[kind, b'0' + number as u8, b'\r', b'\n']),
+        10..100 => {
+            let [tens, ones] = [number as u8 / 10, number as u8 % 10];
+            out.extend_from_slice(&[kind, b'0' + tens, b'0' + ones, b'\r', b'\n']);
         }
+        _ => long_header(kind, number, out),
     }
-    out.push(kind);
+}
+
+fn long_header(kind: u8, number: i64, out: &mut Vec<u8>) {
+    let mut line = [0; LONGEST_HEADER];
+    line[LONGEST_HEADER - 2..].copy_from_slice(b"\r\n");
+    let (mut at, mut rest) = (LONGEST_HEADER - 2, number.unsigned_abs());
+    while rest > 0 {
+        at -= 1;
+        line[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
     if number < 0 {
-        out.push(b'-');
+        at -= 1;
+        line[at] = b'-';
     }
-    out.extend_from_slice(&digits[at..]);
-    out.extend_from_slice(b"\r\n");
+    line[at - 1] = kind;
+    out.extend_from_slice(&line[at - 1..]);
 }
 
 /// Appends a byte string.
 pub fn bulk(bytes: &[u8], out: &mut Vec<u8>) {
+    out.reserve(LONGEST_HEADER + bytes.len() + 2);
     header(b'$', bytes.len() as i64, out);
     out.extend_from_slice(bytes);
     out.extend_from_slice(b"\r\n");
@@ -258,6 +272,16 @@ pub fn bulk(bytes: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_has_every_digit_of_its_number() {
+        let numbers = [0, 1, 9, 10, 11, 99, 100, 101, 12_345, i64::MAX, -1, -9, -10, -99, -100, i64::MIN];
+        for number in numbers {
+            let mut out = b"before".to_vec();
+            header(b':', number, &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), format!("before:{number}\r\n"));
+        }
+    }
 
     fn bytes(reply: &Reply, protocol: Protocol) -> String {
         let mut out = Vec::new();
