@@ -25,16 +25,21 @@ func administer(c *connection, _ route, given []string) {
 	}
 	switch {
 	case err != nil:
-		words := err.Error()
-		if !isCoded(words) {
-			words = "ERR " + words
-		}
-		c.out = appendError(c.out, strings.ReplaceAll(words, "\n", "; "))
+		c.out = appendError(c.out, coded(err))
 	case said == nil:
 		c.out = appendNull(c.out, c.protocol)
 	default:
 		c.out = appendBulk(c.out, string(said))
 	}
+}
+
+// coded returns an error as clients get it: a line that begins with a word for them.
+func coded(err error) string {
+	words := err.Error()
+	if !isCoded(words) {
+		words = "ERR " + words
+	}
+	return strings.ReplaceAll(words, "\n", "; ")
 }
 
 // isCoded returns whether an error begins with a word for clients.
@@ -74,8 +79,14 @@ func (h *host) administer(verb string, given []string) ([]byte, error) {
 		return json.Marshal(h.replicaStatuses())
 	case verb == "PART" && len(given) == 3:
 		return h.relayed(given[0], given[1], []byte(given[2]))
-	case verb == "HOLD" && len(given) == 1:
-		return nil, h.held(given[0])
+	case verb == "ENTRY" && len(given) == 2:
+		return h.putHere(given[0], []byte(given[1]))
+	case verb == "HOLD" && (len(given) == 1 || len(given) == 2):
+		return nil, h.held(given)
+	case verb == "LOOK" && len(given) == 1:
+		return nil, h.looked(given[0])
+	case verb == "RELEASE" && len(given) == 2:
+		return nil, h.released(given)
 	case verb == "JOIN" && (len(given) == 4 || len(given) == 5):
 		return h.join(given[0], member{Address: given[1], Raft: given[2], Plain: given[3]}, given[4:])
 	case verb == "DRAIN" && len(given) == 1:

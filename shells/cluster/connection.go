@@ -82,7 +82,14 @@ func (h *host) serve(listener net.Listener, isPlain bool) error {
 		c := &connection{host: h, net: accepted, id: nextClient.Add(1), since: time.Now(), protocol: 2}
 		c.isKnown = h.settings.Password == ""
 		c.isPlain = isPlain
-		go c.run()
+		if !h.clients.add(accepted) {
+			accepted.Close()
+			continue
+		}
+		go func() {
+			defer h.clients.remove(accepted)
+			c.run()
+		}()
 	}
 }
 

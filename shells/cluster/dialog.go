@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -63,6 +64,30 @@ func (c *credentials) dial(address string) (*dialog, error) {
 }
 
 func (d *dialog) close() { _ = d.net.Close() }
+
+// isEnded returns whether the other node has ended a dialog in which nothing was asked, such as when it was started
+// anew. What is asked in it nevertheless would have no answer.
+func (d *dialog) isEnded() bool {
+	connected := d.net
+	if secure, isSecure := connected.(*tls.Conn); isSecure {
+		connected = secure.NetConn()
+	}
+	inner, canPeek := connected.(syscall.Conn)
+	if !canPeek {
+		return false
+	}
+	raw, err := inner.SyscallConn()
+	if err != nil {
+		return true
+	}
+	ended := true
+	err = raw.Control(func(handle uintptr) {
+		var first [1]byte
+		_, _, err := syscall.Recvfrom(int(handle), first[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		ended = !errors.Is(err, syscall.EAGAIN)
+	})
+	return ended || err != nil
+}
 
 // ask sends a request and returns the text of the answer. An error that is not `refused` leaves the dialog useless.
 func (d *dialog) ask(most time.Duration, words ...string) (string, error) {

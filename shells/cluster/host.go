@@ -66,11 +66,16 @@ type host struct {
 	placement  atomic.Pointer[placement]
 	complaints sync.Map
 	isFull     atomic.Bool
+	// It hands its leads over, and takes none.
+	isEnding atomic.Bool
 	// Nothing until a founder knows the others.
 	founders atomic.Pointer[founders]
 	context  context.Context
 	stop     context.CancelFunc
-	failed   chan error
+	// Ends what this node does about leads and placements by itself, before it ends.
+	rest    context.CancelFunc
+	clients clients
+	failed  chan error
 	// When the loop of the node went round last, in nanoseconds.
 	lastBeat atomic.Int64
 	begun    time.Time
@@ -127,6 +132,8 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 	}
 	started.beat()
 	started.context, started.stop = context.WithCancel(context.Background())
+	working, rest := context.WithCancel(started.context)
+	started.rest = rest
 	started.placement.Store(founding(with))
 	heard.host.Store(started)
 	if err := started.startReplicas(folder); err != nil {
@@ -134,8 +141,8 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 		return nil, err
 	}
 	go started.watchDisk(started.context, folder)
-	go started.spreadLeaders(started.context)
-	go started.reconcile(started.context)
+	go started.spreadLeaders(working)
+	go started.reconcile(working)
 	return started, nil
 }
 
@@ -290,27 +297,16 @@ func (h *host) spreadLeaders(ctx context.Context) {
 			mine := now.Groups[number].replica(own.replica)
 			leader, known := h.leader(number)
 			if known && leader.ID != h.settings.ID && mine != nil && mine.State == replicaVotes {
-				_ = h.handOver(number, own.replica)
+				_ = h.lead(number, own.replica)
 			}
 		}
 	}
 }
 
-// close hands the lead to others, as far as that takes no time, and makes everything durable.
+// close lets commands of clients end that were begun, and makes everything durable. `giveLeads` comes before.
 func (h *host) close() {
+	h.clients.finish(finishTime)
 	h.stop()
-	now := h.placement.Load()
-	for number := range h.lanes {
-		if !h.leads(number) {
-			continue
-		}
-		for _, one := range now.Groups[number].Replicas {
-			if one.Node != h.settings.ID && one.State == replicaVotes {
-				_ = h.raft.RequestLeaderTransfer(shard(number), one.ID)
-				break
-			}
-		}
-	}
 	h.raft.Close()
 	if err := h.machines.database.sync(); err != nil {
 		fmt.Fprintln(os.Stderr, "holm-cluster:", err)

@@ -57,14 +57,20 @@ type lane struct {
 	// The replica has what the others have. Until then clients are served by another node.
 	isReady atomic.Bool
 	gate    gate
-	counts  counts
-	host    *dragonboat.NodeHost
-	session *client.Session
-	writes  *queue
-	reads   *queue
+	// Until then the lead is left where it is, in nanoseconds.
+	leadFrom atomic.Int64
+	counts   counts
+	host     *dragonboat.NodeHost
+	session  *client.Session
+	writes   *queue
+	reads    *queue
 	// A bug for tests that are to catch it: reads do not ask the leader.
 	staleReads bool
 	isFull     func() bool
+	// The node that leads, if it is another one.
+	elsewhere func() (member, bool)
+	relays    *relays
+	others    *credentials
 	// The level of entries.
 	level func() uint8
 
@@ -92,7 +98,12 @@ func (l *lane) leaderIs(replica uint64) {
 	if replica == 0 || replica == l.leader {
 		return
 	}
+	isFirst := l.leader == 0
 	l.leader = replica
+	if isFirst {
+		// Entries may have been handed to it before this was heard.
+		return
+	}
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -151,7 +162,7 @@ func (l *lane) run(ctx context.Context) {
 	go loop(ctx, l.reads, mostReads, 1<<20, l.read)
 }
 
-// propose puts parts into the log as one entry, and waits until it is applied here.
+// propose puts parts into the log as one entry, and waits until it is applied.
 func (l *lane) propose(parts []*waiting) {
 	size := 0
 	for _, part := range parts {
@@ -163,48 +174,31 @@ func (l *lane) propose(parts []*waiting) {
 	}
 	l.counts.entries.Add(1)
 	l.counts.writes.Add(int64(len(parts)))
-	l.gate.enter()
-	defer l.gate.leave()
-	change := l.change()
-	state, err := l.host.Propose(l.session, entry, requestTimeout)
-	if err != nil {
-		// It was not proposed.
-		isClosed := errors.Is(err, dragonboat.ErrClosed) || errors.Is(err, dragonboat.ErrShardClosed)
-		if dragonboat.IsTempError(err) && !isClosed {
-			again(l.writes, parts)
-		} else {
-			refuse(parts, errTryAgain)
-		}
-		return
-	}
-	result, known := await(state, change, nil)
+	found, err := l.put(entry)
 	switch {
-	case known && result.Completed():
-		distribute(parts, result.GetResult().Data)
-	case known && result.Dropped():
-		// There was no leader to hand it to: nobody has it.
+	case err == nil:
+		distribute(parts, found)
+	case errors.Is(err, errNotPut):
 		again(l.writes, parts)
 	default:
-		refuse(parts, errUnknown)
+		refuse(parts, err)
 	}
 }
 
 // await waits for a result, but not for long after the leader has changed, and not when it is late.
-func await(
-	state *dragonboat.RequestState, change <-chan struct{}, late <-chan time.Time,
-) (dragonboat.RequestResult, bool) {
+func await[R any](results <-chan R, change <-chan struct{}, late <-chan time.Time) (found R, isKnown bool) {
 	select {
-	case result := <-state.ResultC():
-		return result, true
+	case found = <-results:
+		return found, true
 	case <-late:
-		return dragonboat.RequestResult{}, false
+		return found, false
 	case <-change:
 	}
 	select {
-	case result := <-state.ResultC():
-		return result, true
+	case found = <-results:
+		return found, true
 	case <-time.After(changeGrace):
-		return dragonboat.RequestResult{}, false
+		return found, false
 	}
 }
 
@@ -235,7 +229,7 @@ func (l *lane) read(parts []*waiting) {
 		for _, part := range parts {
 			tries = max(tries, part.tries)
 		}
-		result, known := await(state, change, time.After(firstRead<<min(tries, 4)))
+		result, known := await(state.ResultC(), change, time.After(firstRead<<min(tries, 4)))
 		if !known || !result.Completed() {
 			again(l.reads, parts)
 			return
@@ -267,9 +261,12 @@ func (l *lane) readHere(part []byte) ([]byte, error) {
 }
 
 // look asks for a linearizable read about nothing: once it is answered, the replica has what was acknowledged before.
-func (l *lane) look() <-chan answer {
+func (l *lane) look() <-chan answer { return l.ask(nothing(), false) }
+
+// nothing is a part that reads nothing.
+func nothing() []byte {
 	var never [8]byte
-	return l.ask(appendPart(nil, partDue, 2, nil, never[:]), false)
+	return appendPart(nil, partDue, 2, nil, never[:])
 }
 
 // settle makes the lane ready once it has answered a linearizable read.
@@ -283,29 +280,18 @@ func (l *lane) settle(ctx context.Context) {
 	}
 }
 
-// entry waits until the entry is applied here, but not for long after the leader has changed.
+// entry waits until the entry is applied, but not for long after the leader has changed.
 func (l *lane) entry(kind int, payload []byte) ([]byte, error) {
 	if kind == entryLoad {
 		if err := l.mayLoad(); err != nil {
 			return nil, err
 		}
 	}
-	l.gate.enter()
-	defer l.gate.leave()
-	change := l.change()
-	state, err := l.host.Propose(l.session, entryOf(l.level(), kind, payload), requestTimeout)
-	if err != nil {
-		// It was not proposed.
-		return nil, errDown
+	found, err := l.put(entryOf(l.level(), kind, payload))
+	if errors.Is(err, errNotPut) {
+		err = errDown
 	}
-	result, known := await(state, change, nil)
-	switch {
-	case known && result.Completed():
-		return result.GetResult().Data, nil
-	case known && result.Dropped():
-		return nil, errDown
-	}
-	return nil, errUnknown
+	return found, err
 }
 
 // tend proposes the removal of what has expired, and comparisons of replicas, while this replica leads.

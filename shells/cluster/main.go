@@ -163,6 +163,8 @@ func serve(arguments []string) error {
 		case <-stop:
 		case failed = <-started.failed:
 		}
+		// Clients go on until others lead.
+		started.giveLeads()
 		listener.Close()
 	}()
 	if plain != nil {

@@ -61,7 +61,8 @@ func (h *host) reconcile(ctx context.Context) {
 		round(&isRegistering, h.register)
 		for group := range h.lanes {
 			round(&busy[group], func() {
-				if err := h.reconcileGroup(ctx, group); err != nil && ctx.Err() == nil {
+				err := h.reconcileGroup(ctx, group)
+				if err != nil && !errors.Is(err, errBusy) && ctx.Err() == nil {
 					h.complain(group, err)
 				}
 			})
@@ -232,7 +233,7 @@ func (h *host) yield(g *grouped, group int, has *dragonboat.Membership) error {
 	if to == 0 {
 		return fmt.Errorf("no replica can take the lead")
 	}
-	return h.handOver(group, to)
+	return h.lead(group, to)
 }
 
 // hint notes in the placement which groups this node leads.

@@ -20,15 +20,21 @@ type relays struct {
 }
 
 func (r *relays) take(address string, credentials *credentials) (*dialog, error) {
-	r.mutex.Lock()
-	if kept := r.idle[address]; len(kept) > 0 {
+	for {
+		r.mutex.Lock()
+		kept := r.idle[address]
+		if len(kept) == 0 {
+			r.mutex.Unlock()
+			return credentials.dial(address)
+		}
 		last := kept[len(kept)-1]
 		r.idle[address] = kept[:len(kept)-1]
 		r.mutex.Unlock()
-		return last, nil
+		if !last.isEnded() {
+			return last, nil
+		}
+		last.close()
 	}
-	r.mutex.Unlock()
-	return credentials.dial(address)
 }
 
 func (r *relays) give(address string, back *dialog) {

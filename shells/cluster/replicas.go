@@ -135,13 +135,14 @@ func (r *replicas) begin(group int, id uint64, members map[uint64]dragonboat.Tar
 	ctx, stop := context.WithCancel(h.context)
 	begun := newLane(shard(group), id, h.raft)
 	begun.stop, begun.staleReads, begun.isFull, begun.level = stop, h.tests.staleReads, h.isFull.Load, h.level
-	if leader, _, known, err := h.raft.GetLeaderID(shard(group)); err == nil && known {
-		begun.leaderIs(leader)
-	}
+	begun.elsewhere, begun.relays, begun.others = h.elsewhere(group, id), &h.relays, h.credentials
 	begun.run(ctx)
 	go begun.tend(ctx, h.machines.find)
 	go begun.settle(ctx)
 	h.lanes[group].Store(begun)
+	if leader, _, known, err := h.raft.GetLeaderID(shard(group)); err == nil && known {
+		begun.leaderIs(leader)
+	}
 	return nil
 }
 
@@ -149,6 +150,11 @@ func (r *replicas) begin(group int, id uint64, members map[uint64]dragonboat.Tar
 func (r *replicas) end(group int, id uint64) error {
 	if has := r.host.lanes[group].Swap(nil); has != nil {
 		has.stop()
+		// Entries that are under way are not known to be lost.
+		select {
+		case <-has.gate.hold(nil, drainTime, 0):
+		case <-time.After(drainTime):
+		}
 	}
 	err := r.host.raft.StopReplica(shard(group), id)
 	if errors.Is(err, dragonboat.ErrShardNotFound) {
@@ -186,8 +192,12 @@ func (r *replicas) vote(group int, id uint64) error {
 		return nil
 	}
 	// An entry more, for there is no second snapshot at the same entry.
-	if _, err := r.host.lane(group).entry(entrySweep, nil); err != nil {
+	own := r.host.lane(group)
+	if _, err := own.entry(entrySweep, nil); err != nil {
 		return err
+	}
+	if found := <-own.look(); found.err != nil {
+		return found.err
 	}
 	if _, err := r.host.raft.SyncRequestSnapshot(ctx, shard(group), dragonboat.SnapshotOption{}); err != nil {
 		return err

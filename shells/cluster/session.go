@@ -285,8 +285,17 @@ func leaderCommand(c *connection, _ route, given []string) {
 	if !ok {
 		return
 	}
-	if err := c.host.handOver(number, c.host.lane(number).replica); err != nil {
-		c.out = appendError(c.out, "ERR "+err.Error())
+	err := errBusy
+	for begun := time.Now(); err != nil && time.Since(begun) < patience; time.Sleep(5 * time.Millisecond) {
+		own := c.host.lane(number)
+		if own == nil {
+			err = errNoReplica
+			break
+		}
+		err = c.host.handOver(number, own.replica)
+	}
+	if err != nil {
+		c.out = appendError(c.out, coded(err))
 		return
 	}
 	c.out = appendStatus(c.out, "OK")

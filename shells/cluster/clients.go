@@ -1,0 +1,58 @@
+// The connections of clients, which end once their commands have when the node ends.
+
+package main
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// clients are the connections that are open.
+type clients struct {
+	mutex    sync.Mutex
+	open     map[net.Conn]struct{}
+	isClosed bool
+	// Closed once the last one has ended, after no more are taken.
+	ended chan struct{}
+}
+
+// add returns whether the connection is taken.
+func (c *clients) add(one net.Conn) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.isClosed {
+		return false
+	}
+	if c.open == nil {
+		c.open = map[net.Conn]struct{}{}
+	}
+	c.open[one] = struct{}{}
+	return true
+}
+
+func (c *clients) remove(one net.Conn) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	delete(c.open, one)
+	if c.isClosed && len(c.open) == 0 {
+		close(c.ended)
+	}
+}
+
+// finish lets each connection end before its next command, and waits for that, but not for longer than some time.
+func (c *clients) finish(most time.Duration) {
+	c.mutex.Lock()
+	c.isClosed, c.ended = true, make(chan struct{})
+	if len(c.open) == 0 {
+		close(c.ended)
+	}
+	for one := range c.open {
+		_ = one.SetReadDeadline(time.Now())
+	}
+	c.mutex.Unlock()
+	select {
+	case <-c.ended:
+	case <-time.After(most):
+	}
+}

@@ -1,0 +1,129 @@
+// Entries go into the log at the node that leads. What a replica hands to the leader by the consensus engine may be lost
+// without a word: by a leader that hands its lead over, or in a connection to a node that was started anew. So another
+// node is asked as a client would ask it, and says whether an entry has had no effect for certain.
+
+package main
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/lni/dragonboat/v4"
+)
+
+// The most bytes of an entry that is sent to another node. A larger one is handed over by the consensus engine: an
+// argument of a command has a limit.
+const mostSentBytes = 4 << 20
+
+var (
+	// The entry is in no log, and may be put into one again.
+	errNotPut = errors.New("TRYAGAIN the entry was not put into the log")
+	// The other node does not know how an entry is sent.
+	errFormer = errors.New("the other node has a former version")
+)
+
+// put puts an entry into the log and returns what the group answers, once it is applied at the leader; or here, if this
+// node proposes it.
+func (l *lane) put(entry []byte) ([]byte, error) {
+	l.gate.enter()
+	defer l.gate.leave()
+	if leader, isKnown := l.elsewhere(); isKnown && len(entry) <= mostSentBytes {
+		if found, err := l.send(leader.Address, entry); !errors.Is(err, errFormer) {
+			return found, err
+		}
+	}
+	return l.putHere(entry)
+}
+
+// putHere proposes an entry at this node.
+func (l *lane) putHere(entry []byte) ([]byte, error) {
+	change := l.change()
+	state, err := l.host.Propose(l.session, entry, requestTimeout)
+	if err != nil {
+		// It was not proposed.
+		isClosed := errors.Is(err, dragonboat.ErrClosed) || errors.Is(err, dragonboat.ErrShardClosed)
+		if dragonboat.IsTempError(err) && !isClosed {
+			return nil, errNotPut
+		}
+		return nil, errTryAgain
+	}
+	result, isKnown := await(state.ResultC(), change, nil)
+	switch {
+	case isKnown && result.Completed():
+		return result.GetResult().Data, nil
+	case isKnown && result.Dropped():
+		// There was no leader to hand it to, or it hands its lead over: nobody has it.
+		return nil, errNotPut
+	}
+	return nil, errUnknown
+}
+
+// send asks the node that leads to put an entry into the log, and waits as long as for an entry of this node.
+func (l *lane) send(address string, entry []byte) ([]byte, error) {
+	change := l.change()
+	opened, err := l.relays.take(address, l.others)
+	if err != nil {
+		return nil, errNotPut
+	}
+	type reply struct {
+		said string
+		err  error
+	}
+	done := make(chan reply, 1)
+	go func() {
+		group := strconv.FormatUint(l.number-1, 10)
+		said, err := opened.ask(requestTimeout+dialTimeout, "HOLM.CLUSTER", "ENTRY", group, string(entry))
+		var answered refused
+		if err != nil && !errors.As(err, &answered) {
+			opened.close()
+			l.relays.forget(address)
+		} else {
+			l.relays.give(address, opened)
+		}
+		done <- reply{said, err}
+	}()
+	found, isKnown := await(done, change, nil)
+	var said refused
+	switch {
+	case !isKnown:
+		return nil, errUnknown
+	case found.err == nil:
+		return []byte(found.said), nil
+	case !errors.As(found.err, &said), strings.HasPrefix(string(said), "UNKNOWN"):
+		return nil, errUnknown
+	case strings.Contains(string(said), "unknown subcommand"):
+		return nil, errFormer
+	}
+	return nil, errNotPut
+}
+
+// putHere proposes an entry of another node, if this one leads.
+func (h *host) putHere(group string, entry []byte) ([]byte, error) {
+	number, err := strconv.Atoi(group)
+	if err != nil {
+		return nil, err
+	}
+	own := h.lane(number)
+	// Who keeps entries back waits for the other node as well: its entry must not wait here.
+	if own == nil || !h.leads(number) || !own.gate.tryEnter() {
+		return nil, errTryAgain
+	}
+	defer own.gate.leave()
+	return own.putHere(entry)
+}
+
+// elsewhere returns a function that returns the node that leads a group, if it is another one than that of a replica.
+func (h *host) elsewhere(group int, own uint64) func() (member, bool) {
+	return func() (member, bool) {
+		leader, _, known, err := h.raft.GetLeaderID(shard(group))
+		if err != nil || !known || leader == own {
+			return member{}, false
+		}
+		now := h.placement.Load()
+		if found := now.Groups[group].replica(leader); found != nil {
+			return now.member(found.Node)
+		}
+		return member{}, false
+	}
+}
