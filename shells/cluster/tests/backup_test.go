@@ -67,8 +67,7 @@ func (c *counting) counts() [counters][2]int64 {
 // moveSlots moves slots and waits until that is done.
 func moveSlots(t *testing.T, cluster *trial.Cluster, slots, group string) {
 	t.Helper()
-	_, err := cluster.Operate("move-slots", "--slots", slots, "--group", group)
-	must(t, err)
+	operate(t, cluster, "move-slots", "--slots", slots, "--group", group)
 	must(t, trial.Until(60*time.Second, func() error {
 		said, err := cluster.Operate("status")
 		if err == nil && strings.Contains(said, "go from group") {
@@ -82,26 +81,34 @@ func moveSlots(t *testing.T, cluster *trial.Cluster, slots, group string) {
 func fillAllKinds(t *testing.T, ctx context.Context, client *redis.ClusterClient) {
 	t.Helper()
 	for at := range 300 {
-		must(t, client.Set(ctx, fmt.Sprint("string", at), strings.Repeat("v", at), 0).Err())
+		insist(t, func() error { return client.Set(ctx, fmt.Sprint("string", at), strings.Repeat("v", at), 0).Err() })
 	}
 	fields := []any{}
 	for at := range 3_000 {
 		fields = append(fields, fmt.Sprint("field", at), fmt.Sprint("value", at))
 	}
-	must(t, client.HSet(ctx, "hash", fields...).Err())
-	must(t, client.SAdd(ctx, "set", "x", "y", "z").Err())
-	must(t, client.RPush(ctx, "list", "one", "two", "three").Err())
-	must(t, client.ZAdd(ctx, "sorted", redis.Z{Score: 1, Member: "a"}, redis.Z{Score: 2.5, Member: "b"}).Err())
-	must(t, client.SetBit(ctx, "bits", 77, 1).Err())
-	must(t, client.PFAdd(ctx, "about", 1, 2, 3).Err())
-	must(t, client.Set(ctx, "late", "1", time.Hour).Err())
-	must(t, client.PExpire(ctx, "sorted", 2*time.Hour).Err())
-	must(t, client.Set(ctx, "soon", "1", time.Millisecond).Err())
-	must(t, client.HSet(ctx, "removed", "f", 1).Err())
-	must(t, client.Del(ctx, "removed").Err())
-	// On a busy machine it may take so long that its outcome is not known.
+	insist(t, func() error { return client.HSet(ctx, "hash", fields...).Err() })
+	insist(t, func() error { return client.SAdd(ctx, "set", "x", "y", "z").Err() })
+	insist(t, func() error {
+		_, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+			pipe.Del(ctx, "list")
+			pipe.RPush(ctx, "list", "one", "two", "three")
+			return nil
+		})
+		return err
+	})
+	insist(t, func() error {
+		return client.ZAdd(ctx, "sorted", redis.Z{Score: 1, Member: "a"}, redis.Z{Score: 2.5, Member: "b"}).Err()
+	})
+	insist(t, func() error { return client.SetBit(ctx, "bits", 77, 1).Err() })
+	insist(t, func() error { return client.PFAdd(ctx, "about", 1, 2, 3).Err() })
+	insist(t, func() error { return client.Set(ctx, "late", "1", time.Hour).Err() })
+	insist(t, func() error { return client.PExpire(ctx, "sorted", 2*time.Hour).Err() })
+	insist(t, func() error { return client.Set(ctx, "soon", "1", time.Millisecond).Err() })
+	insist(t, func() error { return client.HSet(ctx, "removed", "f", 1).Err() })
+	insist(t, func() error { return client.Del(ctx, "removed").Err() })
 	large := strings.Repeat("l", 3<<20)
-	must(t, trial.Until(30*time.Second, func() error { return client.Set(ctx, "large", large, 0).Err() }))
+	insist(t, func() error { return client.Set(ctx, "large", large, 0).Err() })
 }
 
 func hasAllKinds(t *testing.T, ctx context.Context, node *redis.Client) {
@@ -132,15 +139,14 @@ func TestABackupUnderLoadBecomesAClusterOfOtherNodes(t *testing.T) {
 	defer client.Close()
 	fillAllKinds(t, ctx, client)
 	running := startCounting(ctx, client)
-	must(t, trial.Until(20*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		if counts := running.counts(); counts[counters-1][1] < 3 {
 			return fmt.Errorf("the counters are %v", counts)
 		}
 		return nil
 	}))
 	// The backup waits until the slots have moved.
-	_, err := cluster.Operate("move-slots", "--slots", "0-99,12182", "--group", "2")
-	must(t, err)
+	operate(t, cluster, "move-slots", "--slots", "0-99,12182", "--group", "2")
 	before, folder := running.counts(), filepath.Join(cluster.Folder, "backup")
 	said, err := cluster.Operate("backup", "--to", folder)
 	must(t, err)
@@ -166,8 +172,7 @@ func TestABackupUnderLoadBecomesAClusterOfOtherNodes(t *testing.T) {
 	}
 	size := client.DBSize(ctx).Val()
 	other := start(t, trial.Settings{Nodes: 4, Init: []string{"--snapshot-entries", "200"}})
-	_, err = other.Operate("restore", "--from", folder)
-	must(t, err)
+	operate(t, other, "restore", "--from", folder)
 	check := func(at int) {
 		t.Helper()
 		node := other.Node(at)
@@ -178,7 +183,8 @@ func TestABackupUnderLoadBecomesAClusterOfOtherNodes(t *testing.T) {
 			for which, name := range []string{"a", "b"} {
 				found[which], err = node.Get(ctx, fmt.Sprintf("{%d}%s", tag, name)).Int64()
 				must(t, err)
-				if low, high := before[tag][which], after[tag][which]+1; found[which] < low || found[which] > high {
+				high := after[tag][which] + 1 + int64(running.failed)
+				if low := before[tag][which]; found[which] < low || found[which] > high {
 					t.Fatalf("{%d}%s is %d, and %d to %d were acknowledged", tag, name, found[which], low, high)
 				}
 			}
@@ -207,7 +213,7 @@ func TestABackupUnderLoadBecomesAClusterOfOtherNodes(t *testing.T) {
 	must(t, other.Equal(ctx))
 	same(t, "DBSIZE", node.DBSize(ctx).Val(), size)
 	// Once more, it does nothing.
-	must(t, node.Set(ctx, "string7", "later", 0).Err())
+	insist(t, func() error { return node.Set(ctx, "string7", "later", 0).Err() })
 	said, err = other.Operate("restore", "--from", folder)
 	must(t, err)
 	same(t, "groups", strings.Count(said, "has the backup"), 4)
@@ -237,12 +243,14 @@ func begin(t *testing.T, cluster *trial.Cluster, isReady func() bool, words ...s
 func fillMany(t *testing.T, ctx context.Context, client *redis.ClusterClient) {
 	t.Helper()
 	for from := 0; from < 30_000; from += 500 {
-		pipeline := client.Pipeline()
-		for at := from; at < from+500; at++ {
-			pipeline.Set(ctx, "many"+strconv.Itoa(at), strings.Repeat("m", 1_000), 0)
-		}
-		_, err := pipeline.Exec(ctx)
-		must(t, err)
+		insist(t, func() error {
+			pipeline := client.Pipeline()
+			for at := from; at < from+500; at++ {
+				pipeline.Set(ctx, "many"+strconv.Itoa(at), strings.Repeat("m", 1_000), 0)
+			}
+			_, err := pipeline.Exec(ctx)
+			return err
+		})
 	}
 }
 
@@ -258,11 +266,10 @@ func TestBackupsAndRestoresThatAreCutShortAreBegunAnew(t *testing.T) {
 	}
 	hasPart := func() bool { return exists(filepath.Join(folder+".part", "group-0.holm")) }
 	// A backup waits until slots have moved: it has each key once.
-	_, err := cluster.Operate("move-slots", "--slots", "0-8191", "--group", "3")
-	must(t, err)
+	operate(t, cluster, "move-slots", "--slots", "0-8191", "--group", "3")
 	one := cluster.Node(0)
 	defer one.Close()
-	must(t, trial.Until(20*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		if size := one.DBSize(ctx).Val(); size < 30_500 {
 			return fmt.Errorf("%d keys: the move has not begun", size)
 		}
@@ -319,8 +326,7 @@ func TestBackupsAndRestoresThatAreCutShortAreBegunAnew(t *testing.T) {
 		must(t, other.StartNode(at))
 	}
 	must(t, other.Ready(ctx))
-	_, err = other.Operate("restore", "--from", folder)
-	must(t, err)
+	operate(t, other, "restore", "--from", folder)
 	node.Close()
 	for at := range other.Addresses {
 		node := other.Node(at)

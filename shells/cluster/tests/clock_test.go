@@ -19,26 +19,30 @@ func TestAClockThatJumpsMovesExpiryAndNothingElse(t *testing.T) {
 	expiryEverywhere := func(key string) (all []time.Duration) {
 		for at := range running.Addresses {
 			node := running.Node(at)
-			found, err := node.PTTL(ctx, key).Result()
-			must(t, err)
-			all = append(all, found)
+			insist(t, func() error {
+				found, err := node.PTTL(ctx, key).Result()
+				if err == nil {
+					all = append(all, found)
+				}
+				return err
+			})
 			node.Close()
 		}
 		return all
 	}
 	jump := func(by time.Duration) {
 		must(t, running.Jump(0, by.Milliseconds()))
-		must(t, trial.Until(10*time.Second, func() error {
+		must(t, trial.Until(60*time.Second, func() error {
 			shown, err := leader.Time(ctx).Result()
 			if err == nil && time.Until(shown).Round(time.Minute) != by {
 				err = fmt.Errorf("the node shows %v", shown)
 			}
 			return err
 		}))
-		must(t, leader.Set(ctx, "clock", by.String(), 0).Err())
+		insist(t, func() error { return leader.Set(ctx, "clock", by.String(), 0).Err() })
 	}
-	must(t, leader.Set(ctx, "kept", "a", 3*time.Hour).Err())
-	must(t, leader.Set(ctx, "gone", "b", 30*time.Minute).Err())
+	insist(t, func() error { return leader.Set(ctx, "kept", "a", 3*time.Hour).Err() })
+	insist(t, func() error { return leader.Set(ctx, "gone", "b", 30*time.Minute).Err() })
 	jump(time.Hour)
 	if expires := expiryEverywhere("kept")[0]; expires > 2*time.Hour {
 		t.Fatalf("the group does not go by its leader's clock: the key expires after %v", expires)
@@ -51,8 +55,9 @@ func TestAClockThatJumpsMovesExpiryAndNothingElse(t *testing.T) {
 	}
 	// Back: what is gone stays gone, and no key gets its time back.
 	jump(-time.Hour)
+	var added outcomes
 	for range 20 {
-		must(t, leader.Incr(ctx, "count").Err())
+		added.add(leader.Incr(ctx, "count").Err())
 		for at, expires := range expiryEverywhere("kept") {
 			if expires > 2*time.Hour {
 				t.Fatalf("the time of the group has gone back: on node %d the key expires after %v", at+1, expires)
@@ -61,7 +66,8 @@ func TestAClockThatJumpsMovesExpiryAndNothingElse(t *testing.T) {
 	}
 	for at := range running.Addresses {
 		node := running.Node(at)
-		same(t, "a count", node.Get(ctx, "count").Val(), 20)
+		found, err := node.Get(ctx, "count").Int()
+		added.check(t, "a count", found, err)
 		same(t, "a key that has expired", node.Exists(ctx, "gone").Val(), 0)
 		node.Close()
 	}

@@ -4,6 +4,7 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -25,6 +26,8 @@ func start(t *testing.T, settings trial.Settings) *trial.Cluster {
 
 func startUnready(t *testing.T, settings trial.Settings) *trial.Cluster {
 	t.Helper()
+	// On a busy machine a leader may be late, and is not to lose its lead by that.
+	settings.Init = append([]string{"--election-ms", "1000"}, settings.Init...)
 	if _, err := trial.Program(); err != nil {
 		t.Skip(err)
 	}
@@ -69,27 +72,30 @@ func TestClusterClientInBothProtocols(t *testing.T) {
 	for _, protocol := range []int{2, 3} {
 		client := clusterClient(cluster, protocol)
 		defer client.Close()
-		for at := range 200 {
-			must(t, client.Set(ctx, fmt.Sprint("key", at), at, 0).Err())
-		}
-		for at := range 200 {
-			same(t, "GET", client.Get(ctx, fmt.Sprint("key", at)).Val(), at)
-		}
-		pipeline := client.Pipeline()
 		var sums []*redis.IntCmd
-		for at := range 200 {
-			sums = append(sums, pipeline.IncrBy(ctx, fmt.Sprint("key", at), 1))
-		}
-		_, err := pipeline.Exec(ctx)
-		must(t, err)
+		insist(t, func() error {
+			for at := range 200 {
+				insist(t, func() error { return client.Set(ctx, fmt.Sprint("key", at), at, 0).Err() })
+			}
+			for at := range 200 {
+				same(t, "GET", client.Get(ctx, fmt.Sprint("key", at)).Val(), at)
+			}
+			pipeline := client.Pipeline()
+			sums = nil
+			for at := range 200 {
+				sums = append(sums, pipeline.IncrBy(ctx, fmt.Sprint("key", at), 1))
+			}
+			_, err := pipeline.Exec(ctx)
+			return err
+		})
 		for at, sum := range sums {
 			same(t, "INCRBY", sum.Val(), at+1)
 		}
 		size, err := client.DBSize(ctx).Result()
 		must(t, err)
 		same(t, "DBSIZE over all nodes", size, 200)
-		must(t, client.HSet(ctx, "{h}ash", "field", "value").Err())
-		must(t, client.ZAdd(ctx, "{h}zset", redis.Z{Score: 1.5, Member: "m"}).Err())
+		insist(t, func() error { return client.HSet(ctx, "{h}ash", "field", "value").Err() })
+		insist(t, func() error { return client.ZAdd(ctx, "{h}zset", redis.Z{Score: 1.5, Member: "m"}).Err() })
 		same(t, "HGETALL", client.HGetAll(ctx, "{h}ash").Val(), "map[field:value]")
 		same(t, "ZSCORE", client.ZScore(ctx, "{h}zset", "m").Val(), 1.5)
 		seen := map[string]int{}
@@ -107,7 +113,7 @@ func TestClusterClientInBothProtocols(t *testing.T) {
 			return keys.Err()
 		}))
 		same(t, "keys of SCAN", len(seen), 200)
-		must(t, client.FlushAll(ctx).Err())
+		insist(t, func() error { return client.FlushAll(ctx).Err() })
 		same(t, "GET after FLUSHALL", client.Get(ctx, "key1").Err(), redis.Nil)
 	}
 	must(t, cluster.Equal(ctx))
@@ -118,19 +124,22 @@ func TestAPlainClientOfAnyNodeReachesEveryKeyInOrder(t *testing.T) {
 	for at := range cluster.Addresses {
 		node := cluster.Node(at)
 		defer node.Close()
-		pipeline := node.Pipeline()
 		var found []*redis.StringCmd
-		for step := range 1000 {
-			key := fmt.Sprint("k", step%50)
-			pipeline.Set(ctx, key, fmt.Sprint(at, ":", step), 0)
-			found = append(found, pipeline.Get(ctx, key))
-		}
-		_, err := pipeline.Exec(ctx)
-		must(t, err)
+		insist(t, func() error {
+			pipeline := node.Pipeline()
+			found = nil
+			for step := range 1000 {
+				key := fmt.Sprint("k", step%50)
+				pipeline.Set(ctx, key, fmt.Sprint(at, ":", step), 0)
+				found = append(found, pipeline.Get(ctx, key))
+			}
+			_, err := pipeline.Exec(ctx)
+			return err
+		})
 		for step, one := range found {
 			same(t, "a GET behind its SET", one.Val(), fmt.Sprint(at, ":", step))
 		}
-		must(t, node.MSet(ctx, "{m}a", 1, "{m}b", 2).Err())
+		insist(t, func() error { return node.MSet(ctx, "{m}a", 1, "{m}b", 2).Err() })
 		same(t, "MGET over groups", node.MGet(ctx, "k1", "nothing", "{m}a", "k2").Val(),
 			fmt.Sprintf("[%d:951 <nil> 1 %d:952]", at, at))
 		same(t, "EXISTS over groups", node.Exists(ctx, "k1", "k2", "{m}b", "nothing").Val(), 3)
@@ -147,8 +156,9 @@ func TestLargeValuesAreReplicatedAndTooLargeOnesRefused(t *testing.T) {
 	defer node.Close()
 	defer other.Close()
 	large := strings.Repeat("x", 8<<20)
-	must(t, node.Set(ctx, "{l}one", large, 0).Err())
-	must(t, node.Append(ctx, "{l}one", "y").Err())
+	insist(t, func() error {
+		return errors.Join(node.Set(ctx, "{l}one", large, 0).Err(), node.Append(ctx, "{l}one", "y").Err())
+	})
 	found, err := other.Get(ctx, "{l}one").Result()
 	must(t, err)
 	same(t, "bytes", len(found), len(large)+1)
@@ -168,7 +178,7 @@ func TestLargeValuesAreReplicatedAndTooLargeOnesRefused(t *testing.T) {
 		})
 		return err
 	}
-	must(t, queued(2))
+	insist(t, func() error { return queued(2) })
 	if err := queued(3); err == nil || !strings.HasPrefix(err.Error(), "EXECABORT") {
 		t.Fatal("a transaction of more than 16 MiB:", err)
 	}
@@ -193,24 +203,26 @@ func TestTransactionsWithinASlot(t *testing.T) {
 			return err
 		}, "{t}one", "{t}other")
 	}
-	done := make(chan int)
+	done := make(chan outcomes)
 	for range 4 {
 		go func() {
-			count := 0
-			for count < 20 {
-				if add() == nil {
-					count++
+			var added outcomes
+			for added.done < 20 {
+				if err := add(); err == nil || strings.HasPrefix(err.Error(), "UNKNOWN") {
+					added.add(err)
 				}
 			}
-			done <- count
+			done <- added
 		}()
 	}
-	sum := 0
+	var sum outcomes
 	for range 4 {
-		sum += <-done
+		added := <-done
+		sum.done, sum.unknown = sum.done+added.done, sum.unknown+added.unknown
 	}
-	same(t, "one", client.Get(ctx, "{t}one").Val(), sum)
-	same(t, "other", client.Get(ctx, "{t}other").Val(), sum)
+	one, err := client.Get(ctx, "{t}one").Int()
+	sum.check(t, "one", one, err)
+	same(t, "other", client.Get(ctx, "{t}other").Val(), one)
 	node := cluster.Node(0)
 	defer node.Close()
 	conn := node.Conn()
@@ -236,7 +248,7 @@ func TestRedirectionsNameTheLeader(t *testing.T) {
 	for step := range 50 {
 		key := fmt.Sprint("key", step)
 		served, moved := 0, map[string]bool{}
-		must(t, trial.Until(10*time.Second, func() error {
+		must(t, trial.Until(60*time.Second, func() error {
 			served, moved = 0, map[string]bool{}
 			for at := range cluster.Addresses {
 				node := cluster.Member(at)

@@ -57,14 +57,14 @@ func TestANodeThatWasAwayForLongIsFilledFromAStream(t *testing.T) {
 	cluster, ctx := start(t, settings), context.Background()
 	node := cluster.Node(0)
 	defer node.Close()
-	must(t, node.Set(ctx, "before", 1, 0).Err())
+	insist(t, func() error { return node.Set(ctx, "before", 1, 0).Err() })
 	cluster.Kill(2)
 	big := strings.Repeat("x", 2000)
 	for at := range 400 {
 		// The node that was killed may have led: then the outcome of the first write is not known.
-		must(t, trial.Until(10*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", at), big, 0).Err() }))
+		must(t, trial.Until(60*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", at), big, 0).Err() }))
 	}
-	must(t, node.Del(ctx, "before").Err())
+	insist(t, func() error { return node.Del(ctx, "before").Err() })
 	must(t, cluster.StartNode(2))
 	must(t, cluster.Ready(ctx))
 	must(t, cluster.Equal(ctx))
@@ -84,7 +84,7 @@ func TestAWriteFindsANewLeaderSoonAfterTheOldOneIsGone(t *testing.T) {
 	node := cluster.Node(1)
 	defer node.Close()
 	for at := range 20 {
-		must(t, trial.Until(10*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", at), at, 0).Err() }))
+		must(t, trial.Until(60*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", at), at, 0).Err() }))
 	}
 	cluster.Kill(2)
 	// Without a majority nothing is answered, old or new.
@@ -95,7 +95,7 @@ func TestAWriteFindsANewLeaderSoonAfterTheOldOneIsGone(t *testing.T) {
 		t.Fatal("a node alone answers a read")
 	}
 	must(t, cluster.StartNode(2))
-	must(t, trial.Until(20*time.Second, func() error { return node.Get(ctx, "key2").Err() }))
+	must(t, trial.Until(60*time.Second, func() error { return node.Get(ctx, "key2").Err() }))
 }
 
 func TestKeysExpireOnAllNodesWithoutAnyWrite(t *testing.T) {
@@ -103,8 +103,8 @@ func TestKeysExpireOnAllNodesWithoutAnyWrite(t *testing.T) {
 	for at := range cluster.Addresses {
 		node := cluster.Node(at)
 		defer node.Close()
-		must(t, node.Set(ctx, "short", 1, 300*time.Millisecond).Err())
-		must(t, trial.Until(5*time.Second, func() error {
+		insist(t, func() error { return node.Set(ctx, "short", 1, 300*time.Millisecond).Err() })
+		must(t, trial.Until(60*time.Second, func() error {
 			if count := node.Exists(ctx, "short").Val(); count != 0 {
 				return fmt.Errorf("%d keys are there", count)
 			}

@@ -31,7 +31,7 @@ func TestProbesSayWhetherANodeLivesAndIsReady(t *testing.T) {
 	}
 	until := func(path string, expected int) {
 		t.Helper()
-		must(t, trial.Until(30*time.Second, func() error { return answers(path, expected) }))
+		must(t, trial.Until(60*time.Second, func() error { return answers(path, expected) }))
 	}
 	until("/ready", http.StatusOK)
 	must(t, answers("/live", http.StatusOK))

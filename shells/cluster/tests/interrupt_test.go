@@ -49,7 +49,7 @@ func TestATrialThatIsCutShortLeavesNothing(t *testing.T) {
 	}
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		running := start("--seconds", "600")
-		must(t, trial.Until(20*time.Second, func() error {
+		must(t, trial.Until(60*time.Second, func() error {
 			logs, _ := filepath.Glob(filepath.Join(trials, "*", "nodes", "node3.log"))
 			if said, err := os.ReadFile(strings.Join(logs, "")); err != nil || len(said) == 0 {
 				return errors.New("the third node does not serve yet")
@@ -63,7 +63,7 @@ func TestATrialThatIsCutShortLeavesNothing(t *testing.T) {
 		if running.Wait() == nil {
 			t.Fatalf("after %v all is well", signal)
 		}
-		must(t, trial.Until(20*time.Second, func() error { return nothingIn(trials) }))
+		must(t, trial.Until(60*time.Second, func() error { return nothingIn(trials) }))
 		if kept := signal == syscall.SIGKILL; kept != (len(left()) > 0) {
 			t.Fatalf("after %v there is %v", signal, left())
 		}

@@ -37,7 +37,7 @@ func leadOf(ctx context.Context, running *trial.Cluster) (leader, requests int, 
 // A replica that has an entry to apply when it is asked to lead gives up, and writes are refused for the time of an
 // election. Under load most attempts failed.
 func TestALeadIsHandedOverUnderWrites(t *testing.T) {
-	running := start(t, trial.Settings{Groups: 1, Init: []string{"--election-ms", "1000"}})
+	running := start(t, trial.Settings{Groups: 1, Init: []string{"--election-ms", "2000"}})
 	ctx, stop := context.WithCancel(t.Context())
 	first := running.Node(0)
 	defer first.Close()
@@ -45,7 +45,7 @@ func TestALeadIsHandedOverUnderWrites(t *testing.T) {
 	for member := range 2000 {
 		members = append(members, member)
 	}
-	must(t, first.SAdd(ctx, "from{a}", members...).Err())
+	insist(t, func() error { return first.SAdd(ctx, "from{a}", members...).Err() })
 	var writers sync.WaitGroup
 	defer writers.Wait()
 	defer stop()
@@ -64,9 +64,8 @@ func TestALeadIsHandedOverUnderWrites(t *testing.T) {
 	const turns = 5
 	for turn := range turns {
 		to := 1 + (turn+1)%3
-		_, err := running.Operate("move-leader", "--group", "0", "--node", fmt.Sprint(to))
-		must(t, err)
-		must(t, trial.Until(20*time.Second, func() error {
+		operate(t, running, "move-leader", "--group", "0", "--node", fmt.Sprint(to))
+		must(t, trial.Until(60*time.Second, func() error {
 			if leader, _, err := leadOf(ctx, running); err != nil || leader != to {
 				return fmt.Errorf("%d leads, and not %d: %w", leader, to, err)
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"strings"
@@ -15,17 +14,16 @@ import (
 )
 
 func TestThePageAndTheMetricsShowTheGroups(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := trial.FreePorts(1)
 	must(t, err)
-	address := free.Addr().String()
-	must(t, free.Close())
+	address := ports[0]
 	// One node: all nodes of a trial get the same words.
 	settings := trial.Settings{Nodes: 1, IsSecret: true, Serve: []string{"--page", address}}
 	cluster, ctx := start(t, settings), context.Background()
 	node := cluster.Node(0)
 	defer node.Close()
 	for at := range 100 {
-		must(t, node.Set(ctx, fmt.Sprint("key", at), at, 0).Err())
+		insist(t, func() error { return node.Set(ctx, fmt.Sprint("key", at), at, 0).Err() })
 	}
 	ask := func(path, password string) (int, string) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
@@ -41,7 +39,7 @@ func TestThePageAndTheMetricsShowTheGroups(t *testing.T) {
 	if code, said := ask("/metrics", "wrong"); code != http.StatusUnauthorized || strings.Contains(said, "holm_") {
 		t.Fatal("metrics without the password:", code, said)
 	}
-	must(t, trial.Until(10*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		_, said := ask("/metrics", "trial")
 		keys := 0
 		for _, found := range regexp.MustCompile(`holm_group_keys\{group="\d"\} (\d+)`).FindAllStringSubmatch(said, -1) {

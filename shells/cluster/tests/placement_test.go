@@ -55,8 +55,11 @@ func (l *load) check(t *testing.T, cluster *trial.Cluster) {
 	for _, at := range cluster.Running() {
 		node := cluster.Node(at)
 		for key, value := range l.acknowledged {
-			found, err := node.Get(context.Background(), key).Result()
-			must(t, err)
+			var found string
+			insist(t, func() (err error) {
+				found, err = node.Get(context.Background(), key).Result()
+				return err
+			})
 			same(t, key, found, value)
 		}
 		node.Close()
@@ -68,14 +71,13 @@ func TestAFourthNodeJoinsAndAFounderDrainsWhileClientsGoOn(t *testing.T) {
 	cluster, ctx := start(t, settings), context.Background()
 	client := clusterClient(cluster, 3)
 	defer client.Close()
-	must(t, client.Set(ctx, "before", "1", 0).Err())
+	insist(t, func() error { return client.Set(ctx, "before", "1", 0).Err() })
 	running := startLoad(ctx, client)
 	_, id, err := cluster.Join()
 	must(t, err)
 	_, err = cluster.Settled(60*time.Second, id, 3)
 	must(t, err)
-	_, err = cluster.Operate("drain", "--node", "1")
-	must(t, err)
+	operate(t, cluster, "drain", "--node", "1")
 	if _, err := cluster.Operate("remove", "--node", "1"); err == nil {
 		t.Fatal("a node with replicas is removed")
 	}
@@ -87,8 +89,7 @@ func TestAFourthNodeJoinsAndAFounderDrainsWhileClientsGoOn(t *testing.T) {
 		}
 		return nil
 	}))
-	_, err = cluster.Operate("remove", "--node", "1")
-	must(t, err)
+	operate(t, cluster, "remove", "--node", "1")
 	// It ends by itself, and does not come back.
 	must(t, cluster.Await(0))
 	must(t, cluster.StartNode(0))
@@ -108,7 +109,7 @@ func TestMembersAreFoundAgainAfterAllNodesWereKilled(t *testing.T) {
 	node := cluster.Node(at)
 	defer node.Close()
 	for step := range 50 {
-		must(t, trial.Until(10*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", step), step, 0).Err() }))
+		must(t, trial.Until(60*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", step), step, 0).Err() }))
 	}
 	all := cluster.Running()
 	for _, one := range all {
@@ -140,7 +141,7 @@ func TestANodeWhoseFolderIsLostIsRefusedAndReplaced(t *testing.T) {
 	client := clusterClient(cluster, 3)
 	defer client.Close()
 	running := startLoad(ctx, client)
-	must(t, trial.Until(10*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		said, err := cluster.Operate("status")
 		if err != nil || strings.Count(said, ": up, 5 replicas") != 3 {
 			return fmt.Errorf("%s: %w", said, err)
@@ -157,8 +158,7 @@ func TestANodeWhoseFolderIsLostIsRefusedAndReplaced(t *testing.T) {
 	}
 	_, id, err := cluster.Join()
 	must(t, err)
-	_, err = cluster.Operate("remove", "--node", "3", "--gone")
-	must(t, err)
+	operate(t, cluster, "remove", "--node", "3", "--gone")
 	_, err = cluster.Settled(60*time.Second, id, 5)
 	must(t, err)
 	must(t, trial.Until(60*time.Second, func() error {
@@ -184,7 +184,7 @@ func TestAClusterBeginsOnceAllFoundersHaveAnswered(t *testing.T) {
 	must(t, cluster.StartNode(0))
 	must(t, cluster.StartNode(1))
 	waits := "the cluster begins once all its founders have answered"
-	must(t, trial.Until(20*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		if said := cluster.Logs(); strings.Count(said, waits) < 2 {
 			return errors.New(said)
 		}
@@ -205,12 +205,12 @@ func TestAClusterBeginsOnceAllFoundersHaveAnswered(t *testing.T) {
 	cluster.Kill(2)
 	node := cluster.Node(0)
 	defer node.Close()
-	must(t, trial.Until(20*time.Second, func() error { return node.Set(ctx, "key", "value", 0).Err() }))
+	must(t, trial.Until(60*time.Second, func() error { return node.Set(ctx, "key", "value", 0).Err() }))
 	cluster.Kill(0)
 	cluster.Kill(1)
 	must(t, cluster.StartNode(0))
 	must(t, cluster.StartNode(1))
-	must(t, trial.Until(20*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		found, err := node.Get(ctx, "key").Result()
 		if err == nil && found != "value" {
 			err = fmt.Errorf("found %q", found)
@@ -232,7 +232,7 @@ func TestAFounderThatHasItsSettingsAloneTakesNoPart(t *testing.T) {
 		must(t, cluster.Lose(2, true))
 	}, func(cluster *trial.Cluster) error {
 		const gone = "this node's log of it is gone"
-		err := trial.Until(20*time.Second, func() error {
+		err := trial.Until(60*time.Second, func() error {
 			if said := cluster.Logs(); !strings.Contains(said, gone) {
 				return errors.New(said)
 			}
@@ -244,7 +244,7 @@ func TestAFounderThatHasItsSettingsAloneTakesNoPart(t *testing.T) {
 			return err
 		}
 		// Nobody takes it for a node that may stand for another one.
-		return trial.Until(20*time.Second, func() error {
+		return trial.Until(60*time.Second, func() error {
 			said, err := http.Get("http://" + ports[0] + "/ready")
 			if err != nil {
 				return err
@@ -264,7 +264,7 @@ func TestAFounderThatHasItsSettingsAloneTakesNoPart(t *testing.T) {
 func withoutPromises(t *testing.T, lose func(*trial.Cluster), notices func(*trial.Cluster) error) {
 	t.Helper()
 	cluster, ctx := start(t, trial.Settings{}), context.Background()
-	must(t, trial.Until(20*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		said, err := cluster.Operate("status")
 		if err != nil || strings.Count(said, ": up, 5 replicas") != 3 {
 			return fmt.Errorf("%s: %w", said, err)
@@ -274,7 +274,7 @@ func withoutPromises(t *testing.T, lose func(*trial.Cluster), notices func(*tria
 	cluster.Kill(0)
 	node := cluster.Node(1)
 	for step := range 20 {
-		must(t, trial.Until(20*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", step), step, 0).Err() }))
+		must(t, trial.Until(60*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", step), step, 0).Err() }))
 	}
 	node.Close()
 	cluster.Kill(1)
@@ -297,9 +297,8 @@ func withoutPromises(t *testing.T, lose func(*trial.Cluster), notices func(*tria
 func TestALeaderIsMovedAndStays(t *testing.T) {
 	cluster, ctx := start(t, trial.Settings{}), context.Background()
 	for _, to := range []string{"2", "3", "1"} {
-		_, err := cluster.Operate("move-leader", "--group", "0", "--node", to)
-		must(t, err)
-		must(t, trial.Until(20*time.Second, func() error {
+		operate(t, cluster, "move-leader", "--group", "0", "--node", to)
+		must(t, trial.Until(60*time.Second, func() error {
 			said, err := cluster.Operate("status")
 			if err == nil && !strings.Contains(said, "(node "+to+" is to lead)") {
 				err = fmt.Errorf("it is not said: %s", said)

@@ -23,14 +23,14 @@ func TestNodesWithoutARightCertificateAreRefused(t *testing.T) {
 	cluster, ctx := start(t, trial.Settings{IsSecret: true}), context.Background()
 	node := cluster.Node(0)
 	defer node.Close()
-	must(t, node.Set(ctx, "key", 1, 0).Err())
+	insist(t, func() error { return node.Set(ctx, "key", 1, 0).Err() })
 	secrets := filepath.Join(cluster.Folder, "secrets")
 	other, err := trial.NewAuthority(filepath.Join(cluster.Folder, "other"))
 	must(t, err)
 	_, err = other.Words("foreign", cluster.Raft[0])
 	must(t, err)
 	// greet speaks to a node as another node would, and returns an error if it is refused.
-	greet := func(folder, name string) error {
+	greet := func(folder, name string, patience time.Duration) error {
 		var own []tls.Certificate
 		if name != "" {
 			pair, err := tls.LoadX509KeyPair(filepath.Join(folder, name+".pem"), filepath.Join(folder, name+".key"))
@@ -47,18 +47,18 @@ func TestNodesWithoutARightCertificateAreRefused(t *testing.T) {
 		}
 		defer connected.Close()
 		// The node reads its client's certificate after the client's greeting has ended: only a read shows a refusal.
-		must(t, connected.SetDeadline(time.Now().Add(300*time.Millisecond)))
+		must(t, connected.SetDeadline(time.Now().Add(patience)))
 		_, err = connected.Read(make([]byte, 1))
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil
 		}
 		return err
 	}
-	must(t, greet(secrets, "node2"))
-	if greet(secrets, "") == nil {
+	must(t, greet(secrets, "node2", 300*time.Millisecond))
+	if greet(secrets, "", time.Minute) == nil {
 		t.Fatal("a node without a certificate is let in")
 	}
-	if greet(filepath.Join(cluster.Folder, "other"), "foreign") == nil {
+	if greet(filepath.Join(cluster.Folder, "other"), "foreign", time.Minute) == nil {
 		t.Fatal("a certificate of another authority is let in")
 	}
 	same(t, "GET", node.Get(ctx, "key").Val(), 1)
@@ -68,7 +68,7 @@ func TestAReplicaAnswersReadsThatMayBeOld(t *testing.T) {
 	cluster, ctx := start(t, trial.Settings{}), context.Background()
 	client := clusterClient(cluster, 3)
 	defer client.Close()
-	must(t, client.Set(ctx, "foo", "old", 0).Err())
+	insist(t, func() error { return client.Set(ctx, "foo", "old", 0).Err() })
 	slots, err := client.ClusterSlots(ctx).Result()
 	must(t, err)
 	replica := 0
@@ -84,7 +84,7 @@ func TestAReplicaAnswersReadsThatMayBeOld(t *testing.T) {
 	moved := func(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "MOVED 12182 ") }
 	same(t, "MOVED before READONLY", moved(conn.Get(ctx, "foo").Err()), true)
 	must(t, conn.Do(ctx, "READONLY").Err())
-	must(t, trial.Until(10*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		found, err := conn.Get(ctx, "foo").Result()
 		if err == nil && found != "old" {
 			err = fmt.Errorf("found %q", found)
@@ -98,7 +98,7 @@ func TestAReplicaAnswersReadsThatMayBeOld(t *testing.T) {
 			cluster.Kill(at)
 		}
 	}
-	must(t, trial.Until(20*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		err := conn.Get(ctx, "foo").Err()
 		if err == nil || !strings.HasPrefix(err.Error(), "CLUSTERDOWN") {
 			return fmt.Errorf("found %w", err)
@@ -111,9 +111,9 @@ func TestAReplicaAnswersReadsThatMayBeOld(t *testing.T) {
 		}
 	}
 	must(t, cluster.Ready(ctx))
-	must(t, trial.Until(20*time.Second, func() error { return conn.Get(ctx, "foo").Err() }))
+	must(t, trial.Until(60*time.Second, func() error { return conn.Get(ctx, "foo").Err() }))
 	must(t, conn.Do(ctx, "READWRITE").Err())
-	must(t, trial.Until(20*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		if err := conn.Get(ctx, "foo").Err(); err != nil && !moved(err) {
 			return err
 		}
@@ -140,7 +140,7 @@ func TestAFullDiskRefusesWritesAndNothingElse(t *testing.T) {
 	must(t, cluster.Ready(ctx))
 	node := cluster.Node(0)
 	defer node.Close()
-	must(t, node.Set(ctx, "key", "value", 0).Err())
+	insist(t, func() error { return node.Set(ctx, "key", "value", 0).Err() })
 	// Something else takes the disk, but for a little less than what each node keeps free: 128 MiB on a small one.
 	const left = 112 << 20
 	fill := filepath.Join(folder, "fill")
@@ -150,7 +150,7 @@ func TestAFullDiskRefusesWritesAndNothingElse(t *testing.T) {
 	if said, err := exec.Command("fallocate", "-l", fmt.Sprint(taken), fill).CombinedOutput(); err != nil {
 		t.Fatalf("fallocate of %d bytes: %v: %s", taken, err, said)
 	}
-	must(t, trial.Until(20*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		err := node.Set(ctx, "key", "other", 0).Err()
 		if err == nil || !strings.HasPrefix(err.Error(), "OOM") {
 			return fmt.Errorf("found %w", err)
@@ -160,16 +160,16 @@ func TestAFullDiskRefusesWritesAndNothingElse(t *testing.T) {
 	for at := range cluster.Addresses {
 		other := cluster.Node(at)
 		// Each node looks at its disk once a second.
-		must(t, trial.Until(20*time.Second, func() error {
+		must(t, trial.Until(60*time.Second, func() error {
 			if err := other.Set(ctx, "key", "last", 0).Err(); err == nil || !strings.HasPrefix(err.Error(), "OOM") {
 				return fmt.Errorf("found %w", err)
 			}
 			return nil
 		}))
-		must(t, other.Get(ctx, "key").Err())
+		insist(t, func() error { return other.Get(ctx, "key").Err() })
 		other.Close()
 	}
 	must(t, os.Remove(fill))
-	must(t, trial.Until(20*time.Second, func() error { return node.Set(ctx, "key", "again", 0).Err() }))
+	must(t, trial.Until(60*time.Second, func() error { return node.Set(ctx, "key", "again", 0).Err() }))
 	must(t, cluster.Equal(ctx))
 }

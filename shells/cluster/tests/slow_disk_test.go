@@ -45,8 +45,7 @@ func TestNobodyWaitsForASlowDiskThatLeadsNothing(t *testing.T) {
 	mark := slowable(t)
 	cluster, ctx := start(t, trial.Settings{}), context.Background()
 	for group := range cluster.Groups() {
-		_, err := cluster.Operate("move-leader", "--group", fmt.Sprint(group), "--node", fmt.Sprint(1+group%2))
-		must(t, err)
+		operate(t, cluster, "move-leader", "--group", fmt.Sprint(group), "--node", fmt.Sprint(1+group%2))
 	}
 	must(t, cluster.Stop(2))
 	must(t, os.WriteFile(mark, nil, 0o600))
@@ -70,7 +69,7 @@ func TestNobodyWaitsForASlowDiskThatLeadsNothing(t *testing.T) {
 	}
 	most := int64(0)
 	for at := range 300 {
-		must(t, trial.Until(20*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", at), at, 0).Err() }))
+		must(t, trial.Until(60*time.Second, func() error { return node.Set(ctx, fmt.Sprint("key", at), at, 0).Err() }))
 		if at%50 == 49 {
 			most = max(most, entries(node)-entries(slow))
 		}

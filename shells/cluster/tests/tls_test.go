@@ -76,7 +76,7 @@ func awaitSecure(t *testing.T, ctx context.Context, address string, with *tls.Co
 	t.Helper()
 	node := secureNode(address, with)
 	defer node.Close()
-	must(t, trial.Until(30*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		said, err := node.ClusterInfo(ctx).Result()
 		if err == nil && !strings.Contains(said, "cluster_state:ok") {
 			err = fmt.Errorf("%s", said)
@@ -93,7 +93,7 @@ func TestClientsNodesAndOperatorsSpeakTLS(t *testing.T) {
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addresses, TLSConfig: trusts})
 	defer client.Close()
 	for at := range 100 {
-		must(t, client.Set(ctx, fmt.Sprint("key", at), at, 0).Err())
+		insist(t, func() error { return client.Set(ctx, fmt.Sprint("key", at), at, 0).Err() })
 	}
 	// Nobody is let in without TLS, at any address, and a node without a certificate that is trusted is not spoken to.
 	for _, address := range []string{cluster.Addresses[0], cluster.Plain[0]} {
@@ -180,7 +180,7 @@ func TestClientsNeedCertificatesWhereThatIsWanted(t *testing.T) {
 	node := secureNode(cluster.Plain[0], known)
 	defer node.Close()
 	// The nodes have just begun: a write may be handed to a leader that changes, and there may be no placement yet.
-	must(t, trial.Until(20*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		if err := node.Set(ctx, "key", 1, 0).Err(); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 // atLevel waits until the cluster has a level.
 func atLevel(t *testing.T, cluster *trial.Cluster, level int) {
 	t.Helper()
-	must(t, trial.Until(30*time.Second, func() error {
+	must(t, trial.Until(60*time.Second, func() error {
 		said, err := cluster.Operate("status")
 		if err == nil && !strings.HasPrefix(said, fmt.Sprintf("level %d\n", level)) {
 			err = fmt.Errorf("%s", said)
@@ -38,8 +38,11 @@ func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 			must(t, cluster.Stop(at))
 			must(t, cluster.StartVersion(at, "--test-level", fmt.Sprint(level)))
 			must(t, cluster.Ready(ctx))
-			said, err := cluster.Operate("status")
-			must(t, err)
+			var said string
+			insist(t, func() (err error) {
+				said, err = cluster.Operate("status")
+				return err
+			})
 			if at < 2 && !strings.HasPrefix(said, fmt.Sprintf("level %d\n", level-1)) {
 				t.Fatalf("the level is raised before all nodes know it: %s", said)
 			}
@@ -50,7 +53,7 @@ func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 	// Each group gets entries of the new level, once each node has noticed it.
 	for at := range cluster.Addresses {
 		node := cluster.Node(at)
-		must(t, trial.Until(20*time.Second, func() error {
+		must(t, trial.Until(60*time.Second, func() error {
 			said, err := node.Do(ctx, "HOLM.CLUSTER", "MAP").Text()
 			if err == nil && !strings.Contains(said, `"level":3,"next"`) {
 				err = fmt.Errorf("%s", said)
@@ -58,7 +61,7 @@ func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 			return err
 		}))
 		for step := range 40 {
-			must(t, node.Set(ctx, fmt.Sprint("level", step), step, 0).Err())
+			insist(t, func() error { return node.Set(ctx, fmt.Sprint("level", step), step, 0).Err() })
 		}
 		node.Close()
 	}

@@ -93,7 +93,7 @@ func (c *Cluster) Await(at int) error {
 			return errors.New("it ends as if all were well")
 		}
 		return nil
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		return errors.New("it still runs")
 	}
 }

@@ -29,7 +29,7 @@ func (c *Cluster) client(address string) *redis.Client {
 
 // Ready waits until all nodes say that every slot has a leader.
 func (c *Cluster) Ready(ctx context.Context) error {
-	return Until(30*time.Second, func() error {
+	return Until(60*time.Second, func() error {
 		for _, at := range c.Running() {
 			node := c.Node(at)
 			info, err := node.ClusterInfo(ctx).Result()
@@ -50,7 +50,7 @@ func (c *Cluster) Ready(ctx context.Context) error {
 func (c *Cluster) Equal(ctx context.Context) error {
 	for group := range c.Groups() {
 		var differ error
-		err := Until(30*time.Second, func() error {
+		err := Until(60*time.Second, func() error {
 			var first []interface{}
 			count := 0
 			for _, at := range c.Running() {
@@ -88,7 +88,7 @@ func (c *Cluster) Equal(ctx context.Context) error {
 
 // Spread waits until each node leads the groups that it is the first replica of.
 func (c *Cluster) Spread(ctx context.Context) error {
-	return Until(30*time.Second, func() error {
+	return Until(60*time.Second, func() error {
 		for at := range c.Addresses {
 			node := c.Member(at)
 			slots, err := node.ClusterSlots(ctx).Result()
