@@ -96,12 +96,11 @@ func (h *host) refresh() {
 			}
 		}
 	}
-	h.follow(newest(h.placement.Load(), h.settings.ID, h.credentials))
+	h.follow(newer(h.placement.Load(), h.settings.ID, h.credentials))
 }
 
-// newest asks the other nodes for a placement that is newer, one after the other until one answers.
-func newest(than *placement, self uint64, credentials *credentials) *placement {
-	var found *placement
+// newer asks the other nodes for a placement that is newer, one after the other until one has it; nil: none has.
+func newer(than *placement, self uint64, credentials *credentials) *placement {
 	for _, one := range than.Nodes {
 		if one.ID == self {
 			continue
@@ -114,5 +113,5 @@ func newest(than *placement, self uint64, credentials *credentials) *placement {
 			return read
 		}
 	}
-	return found
+	return nil
 }
