@@ -106,8 +106,14 @@ func (c *Cluster) Freeze(at int) error { return c.disks[at].control(freeze, 0) }
 func (c *Cluster) Thaw(at int) error { return c.disks[at].control(thaw, 0) }
 
 // LosePower ends nodes, whose disks have then what was synced, and of the rest what the file system has written by
-// chance.
+// chance. Nodes do nothing more before that: a sync that is under way when its file system is shut down may succeed,
+// although what it was to write is lost.
 func (c *Cluster) LosePower(nodes ...int) error {
+	for _, at := range nodes {
+		if err := c.halt(at); err != nil {
+			return err
+		}
+	}
 	for _, at := range nodes {
 		if err := c.disks[at].control(shutDown, withoutFlush); err != nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -64,6 +66,30 @@ func (c *Cluster) Stop(at int) error {
 
 // Pause stops a node in its tracks, and Resume lets it go on.
 func (c *Cluster) Pause(at int) error { return c.processes[at].command.Process.Signal(syscall.SIGSTOP) }
+
+// halt pauses a node, and returns when no thread of it runs code of its own: some may be within the kernel, and stop
+// before they hear what it answers.
+func (c *Cluster) halt(at int) error {
+	one := c.processes[at]
+	if one == nil {
+		return nil
+	}
+	if err := c.Pause(at); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return until(time.Minute, time.Millisecond, func() error {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", one.command.Process.Pid))
+		for _, thread := range threads {
+			// The state comes behind the name, which is in brackets. A thread that has ended has no file.
+			said, _ := os.ReadFile(thread)
+			_, state, _ := bytes.Cut(said[bytes.LastIndexByte(said, ')')+1:], []byte(" "))
+			if len(state) > 0 && !strings.ContainsRune("TDZX", rune(state[0])) {
+				return fmt.Errorf("%s runs on: %s", thread, said)
+			}
+		}
+		return nil
+	})
+}
 
 // Resume lets a node go on that was paused.
 func (c *Cluster) Resume(at int) error {
