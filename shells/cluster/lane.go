@@ -71,6 +71,8 @@ type lane struct {
 	elsewhere func() (member, bool)
 	relays    *relays
 	others    *credentials
+	// The group of this node.
+	group func() *group
 	// The level of entries.
 	level func() uint8
 
@@ -162,7 +164,7 @@ func (l *lane) run(ctx context.Context) {
 	go loop(ctx, l.reads, mostReads, 1<<20, l.read)
 }
 
-// propose puts parts into the log as one entry, and waits until it is applied.
+// propose puts parts into the log as one entry, and waits until it is applied here.
 func (l *lane) propose(parts []*waiting) {
 	size := 0
 	for _, part := range parts {
@@ -280,7 +282,7 @@ func (l *lane) settle(ctx context.Context) {
 	}
 }
 
-// entry waits until the entry is applied, but not for long after the leader has changed.
+// entry waits until the entry is applied here, but not for long after the leader has changed.
 func (l *lane) entry(kind int, payload []byte) ([]byte, error) {
 	if kind == entryLoad {
 		if err := l.mayLoad(); err != nil {

@@ -107,13 +107,22 @@ type handing struct {
 }
 
 // at asks a node about the group. An error that the node answers is of the kind `refused`.
-func (o *handing) at(node uint64, words ...string) error {
+func (o *handing) at(node uint64, most time.Duration, words ...string) error {
 	if node == o.host.settings.ID {
-		_, err := o.host.administer(words[0], words[1:])
-		if err != nil {
-			return refused(coded(err))
+		done := make(chan error, 1)
+		go func() {
+			_, err := o.host.administer(words[0], words[1:])
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if err != nil {
+				return refused(coded(err))
+			}
+			return nil
+		case <-time.After(most):
+			return refused(errBusy.Error())
 		}
-		return nil
 	}
 	other, known := o.host.placement.Load().member(node)
 	if !known {
@@ -124,7 +133,7 @@ func (o *handing) at(node uint64, words ...string) error {
 		return err
 	}
 	var answered refused
-	_, err = opened.ask(dialTimeout, append([]string{"HOLM.CLUSTER"}, words...)...)
+	_, err = opened.ask(most, append([]string{"HOLM.CLUSTER"}, words...)...)
 	if err != nil && !errors.As(err, &answered) {
 		opened.close()
 		return err
@@ -140,7 +149,7 @@ func (o *handing) hold(node uint64) error {
 	words := []string{"HOLD", group, token}
 	for time.Since(o.begun) < drainTime {
 		var said refused
-		err := o.at(node, words...)
+		err := o.at(node, dialTimeout, words...)
 		switch {
 		case !errors.As(err, &said), string(said) == errNoReplica.Error():
 			return nil
@@ -159,13 +168,13 @@ func (o *handing) hold(node uint64) error {
 
 // look returns once a node may lead: it has applied what was acknowledged before. Another try may help if the error is
 // `errBusy`.
-func (o *handing) look(node uint64) error {
+func (o *handing) look(node uint64, most time.Duration) error {
 	group := strconv.Itoa(o.group)
-	err := o.at(node, "LOOK", group)
+	err := o.at(node, most, "LOOK", group)
 	var said refused
 	if errors.As(err, &said) && strings.Contains(string(said), "unknown subcommand") {
 		// A former version.
-		err = o.at(node, "PART", group, "read", string(nothing()))
+		err = o.at(node, most, "PART", group, "read", string(nothing()))
 	}
 	var waited net.Error
 	isLate := errors.As(err, &waited) && waited.Timeout()
@@ -184,12 +193,7 @@ func (h *host) looked(given string) error {
 	if h.isEnding.Load() {
 		return errEnding
 	}
-	select {
-	case found := <-own.look():
-		return found.err
-	case <-time.After(dialTimeout / 2):
-		return errBusy
-	}
+	return (<-own.look()).err
 }
 
 // all does something at several nodes at a time.
@@ -204,8 +208,9 @@ func all(nodes []uint64, one func(uint64) error) error {
 }
 
 // handOver lets a replica lead a group of which this node has one: its own, or another one if this one leads. It
-// returns once another replica leads. After `errBusy` another try may help.
-func (h *host) handOver(group int, to uint64) error {
+// returns once another replica leads. The next leader may take so long until it is not behind. After `errBusy` another
+// try may help.
+func (h *host) handOver(group int, to uint64, most time.Duration) error {
 	own, g := h.lane(group), &h.placement.Load().Groups[group]
 	target := g.replica(to)
 	if own == nil || target == nil {
@@ -220,7 +225,7 @@ func (h *host) handOver(group int, to uint64) error {
 	changed := own.change()
 	over := &handing{host: h, group: group, token: rand.Uint64() | 1, begun: time.Now()}
 	// Entries are not kept back for one that is behind.
-	if err := over.look(target.Node); err != nil {
+	if err := over.look(target.Node, most); err != nil {
 		return err
 	}
 	var nodes []uint64
@@ -234,7 +239,7 @@ func (h *host) handOver(group int, to uint64) error {
 	if err != nil && !isClosed(changed) {
 		go func() {
 			_ = all(nodes, func(node uint64) error {
-				return over.at(node, "RELEASE", strconv.Itoa(group), strconv.FormatUint(over.token, 10))
+				return over.at(node, dialTimeout, "RELEASE", strconv.Itoa(group), strconv.FormatUint(over.token, 10))
 			})
 		}()
 	}
@@ -246,7 +251,7 @@ func (o *handing) transfer(own *lane, nodes []uint64, target *replica, changed <
 	if err := all(nodes, o.hold); err != nil {
 		return errBusy
 	}
-	if err := o.look(target.Node); err != nil {
+	if err := o.look(target.Node, max(drainTurn, drainTime-time.Since(o.begun))); err != nil {
 		return err
 	}
 	switch {
@@ -273,7 +278,7 @@ func (h *host) lead(group int, to uint64) error {
 	if own == nil || time.Now().UnixNano() < own.leadFrom.Load() {
 		return nil
 	}
-	err := h.handOver(group, to)
+	err := h.handOver(group, to, patience)
 	if err != nil {
 		own.leadFrom.Store(time.Now().Add(leadRest).UnixNano())
 	}
@@ -311,7 +316,7 @@ func (h *host) giveLead(group int) bool {
 		if one.Node == h.settings.ID || one.State != replicaVotes {
 			continue
 		}
-		err := h.handOver(group, one.ID)
+		err := h.handOver(group, one.ID, dialTimeout)
 		if err == nil {
 			return false
 		}

@@ -29,6 +29,7 @@ type group struct {
 	gate   sync.RWMutex
 	// Entries that were applied, in so many calls, and how long they took.
 	applied, applies, applyNanoseconds atomic.Int64
+	progress                           progress
 }
 
 var errClosed = errors.New("holm: the group is closed")

@@ -56,8 +56,10 @@ func (m *machine) Update(entries []sm.Entry) ([]sm.Entry, error) {
 		return nil, fmt.Errorf("%d entries have %d replies: %w", len(entries), len(divided), err)
 	}
 	for at := range entries {
-		entries[at].Result = sm.Result{Value: 1, Data: divided[at]}
+		// Who has proposed it says to others which entry it is.
+		entries[at].Result = sm.Result{Value: entries[at].Index, Data: divided[at]}
 	}
+	m.group.progress.reach(entries[len(entries)-1].Index)
 	return entries, nil
 }
 
@@ -199,6 +201,11 @@ func (m *machines) find(shard uint64) *group {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.groups[shard]
+}
+
+// finder returns a function that finds a group.
+func (m *machines) finder(shard uint64) func() *group {
+	return func() *group { return m.find(shard) }
 }
 
 func (m *machines) close() {

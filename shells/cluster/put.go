@@ -5,6 +5,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"strconv"
 	"strings"
@@ -23,8 +24,7 @@ var (
 	errFormer = errors.New("the other node has a former version")
 )
 
-// put puts an entry into the log and returns what the group answers, once it is applied at the leader; or here, if this
-// node proposes it.
+// put puts an entry into the log and returns what the group answers, once it is applied here.
 func (l *lane) put(entry []byte) ([]byte, error) {
 	l.gate.enter()
 	defer l.gate.leave()
@@ -33,30 +33,31 @@ func (l *lane) put(entry []byte) ([]byte, error) {
 			return found, err
 		}
 	}
-	return l.putHere(entry)
+	found, _, err := l.putHere(entry)
+	return found, err
 }
 
-// putHere proposes an entry at this node.
-func (l *lane) putHere(entry []byte) ([]byte, error) {
+// putHere proposes an entry at this node, and returns its index too.
+func (l *lane) putHere(entry []byte) ([]byte, uint64, error) {
 	change := l.change()
 	state, err := l.host.Propose(l.session, entry, requestTimeout)
 	if err != nil {
 		// It was not proposed.
 		isClosed := errors.Is(err, dragonboat.ErrClosed) || errors.Is(err, dragonboat.ErrShardClosed)
 		if dragonboat.IsTempError(err) && !isClosed {
-			return nil, errNotPut
+			return nil, 0, errNotPut
 		}
-		return nil, errTryAgain
+		return nil, 0, errTryAgain
 	}
 	result, isKnown := await(state.ResultC(), change, nil)
 	switch {
 	case isKnown && result.Completed():
-		return result.GetResult().Data, nil
+		return result.GetResult().Data, result.GetResult().Value, nil
 	case isKnown && result.Dropped():
 		// There was no leader to hand it to, or it hands its lead over: nobody has it.
-		return nil, errNotPut
+		return nil, 0, errNotPut
 	}
-	return nil, errUnknown
+	return nil, 0, errUnknown
 }
 
 // send asks the node that leads to put an entry into the log, and waits as long as for an entry of this node.
@@ -88,8 +89,12 @@ func (l *lane) send(address string, entry []byte) ([]byte, error) {
 	switch {
 	case !isKnown:
 		return nil, errUnknown
-	case found.err == nil:
-		return []byte(found.said), nil
+	case found.err == nil && len(found.said) >= 8:
+		// Its clients see the entry here, and wait with this node when it is behind. If that takes long they do not.
+		if own := l.group(); own != nil {
+			own.progress.wait(binary.LittleEndian.Uint64([]byte(found.said[:8])), requestTimeout)
+		}
+		return []byte(found.said[8:]), nil
 	case !errors.As(found.err, &said), strings.HasPrefix(string(said), "UNKNOWN"):
 		return nil, errUnknown
 	case strings.Contains(string(said), "unknown subcommand"):
@@ -98,7 +103,7 @@ func (l *lane) send(address string, entry []byte) ([]byte, error) {
 	return nil, errNotPut
 }
 
-// putHere proposes an entry of another node, if this one leads.
+// putHere proposes an entry of another node, if this one leads. The answer is (index 8 | what the group answers).
 func (h *host) putHere(group string, entry []byte) ([]byte, error) {
 	number, err := strconv.Atoi(group)
 	if err != nil {
@@ -110,7 +115,11 @@ func (h *host) putHere(group string, entry []byte) ([]byte, error) {
 		return nil, errTryAgain
 	}
 	defer own.gate.leave()
-	return own.putHere(entry)
+	found, index, err := own.putHere(entry)
+	if err != nil {
+		return nil, err
+	}
+	return append(binary.LittleEndian.AppendUint64(nil, index), found...), nil
 }
 
 // elsewhere returns a function that returns the node that leads a group, if it is another one than that of a replica.

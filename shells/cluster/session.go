@@ -292,7 +292,7 @@ func leaderCommand(c *connection, _ route, given []string) {
 			err = errNoReplica
 			break
 		}
-		err = c.host.handOver(number, own.replica)
+		err = c.host.handOver(number, own.replica, patience)
 	}
 	if err != nil {
 		c.out = appendError(c.out, coded(err))

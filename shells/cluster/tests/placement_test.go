@@ -303,16 +303,7 @@ func TestALeaderIsMovedAndStays(t *testing.T) {
 			if err == nil && !strings.Contains(said, "(node "+to+" is to lead)") {
 				err = fmt.Errorf("it is not said: %s", said)
 			}
-			node := cluster.Member(0)
-			defer node.Close()
-			slots, failed := node.ClusterSlots(ctx).Result()
-			if failed != nil || err != nil {
-				return fmt.Errorf("%w, %w", failed, err)
-			}
-			if leader := cluster.Addresses[to[0]-'1']; slots[0].Nodes[0].Addr != leader {
-				return fmt.Errorf("%s leads, and not %s", slots[0].Nodes[0].Addr, leader)
-			}
-			return nil
+			return errors.Join(err, leads(ctx, cluster, int(to[0]-'1')))
 		}))
 	}
 	if _, err := cluster.Operate("move-leader", "--group", "0", "--node", "9"); err == nil {
