@@ -1,6 +1,6 @@
-// Entries go into the log at the node that leads. What a replica hands to the leader by the consensus engine may be lost
-// without a word: by a leader that hands its lead over, or in a connection to a node that was started anew. So another
-// node is asked as a client would ask it, and says whether an entry has had no effect for certain.
+// Entries go into the log at the node that leads. What a replica hands to the leader by the consensus engine may be
+// lost without a word: by a leader that hands its lead over, or in a connection to a node that was started anew. So
+// another node is asked as a client would ask it, and says whether an entry has had no effect for certain.
 
 package main
 
