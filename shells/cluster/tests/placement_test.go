@@ -23,6 +23,7 @@ type load struct {
 	stop         atomic.Bool
 	done         chan struct{}
 	acknowledged map[string]int
+	kept         atomic.Int64
 	failed       int
 }
 
@@ -39,6 +40,7 @@ func startLoad(ctx context.Context, client *redis.ClusterClient) *load {
 				continue
 			}
 			running.acknowledged[key] = at
+			running.kept.Store(int64(len(running.acknowledged)))
 		}
 	}()
 	return running
@@ -47,11 +49,16 @@ func startLoad(ctx context.Context, client *redis.ClusterClient) *load {
 // check ends the load and compares what every node answers with what was acknowledged.
 func (l *load) check(t *testing.T, cluster *trial.Cluster) {
 	t.Helper()
+	if !l.stop.Load() {
+		insist(t, func() error {
+			if count := l.kept.Load(); count < 100 {
+				return fmt.Errorf("only %d keys have a value that was acknowledged", count)
+			}
+			return nil
+		})
+	}
 	l.stop.Store(true)
 	<-l.done
-	if len(l.acknowledged) < 100 {
-		t.Fatalf("only %d keys have a value that was acknowledged", len(l.acknowledged))
-	}
 	for _, at := range cluster.Running() {
 		node := cluster.Node(at)
 		for key, value := range l.acknowledged {
