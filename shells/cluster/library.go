@@ -174,7 +174,21 @@ func (g *group) read(parts []byte) ([]byte, error) {
 	return checked(code, out)
 }
 
-// status returns the index of the last entry, the hash over all changes, and the number of keys.
+// last returns the index of the last entry, once those that are being applied have taken effect.
+func (g *group) last() (uint64, error) {
+	leave, err := g.enter()
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	var applied C.uint64_t
+	var out C.holm_bytes
+	_, err = checked(C.holm_group_applied(g.handle, &applied, &out), out)
+	return uint64(applied), err
+}
+
+// status returns the index of the last entry that has taken effect, the hash over all changes, and the number of keys.
+// It waits for nothing.
 func (g *group) status() (applied, hash, keys uint64, err error) {
 	leave, err := g.enter()
 	if err != nil {

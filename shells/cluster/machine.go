@@ -174,7 +174,7 @@ func (m *machines) open(shard uint64) (*group, uint64, error) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if has := m.groups[shard]; has != nil {
-		applied, _, _, err := has.status()
+		applied, err := has.last()
 		return has, applied, err
 	}
 	opened, applied, err := m.database.openGroup(shard)

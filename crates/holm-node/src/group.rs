@@ -19,6 +19,8 @@ pub struct Group {
     space: RwLock<Arc<Space>>,
     /// Held while entries are applied.
     state: Mutex<State>,
+    /// The last state that was committed, for those who do not wait for entries that are being applied.
+    committed: Mutex<State>,
     marks: Mutex<Marks>,
     /// Which slots the group answers for; all, without a record. See [`Group::publish_slots`].
     slots: RwLock<Option<Arc<Slots>>>,
@@ -55,6 +57,7 @@ impl Group {
             space: RwLock::new(Arc::new(space)),
             time: AtomicU64::new(state.time),
             state: Mutex::new(state),
+            committed: Mutex::new(state),
             marks: Mutex::default(),
             slots: RwLock::new(slots),
             dropping: Mutex::default(),
@@ -68,21 +71,34 @@ impl Group {
         self.number
     }
 
-    /// Returns the index of the last entry that was applied; 0 if there is none.
+    /// Returns the index of the last entry that was applied; 0 if there is none. Waits for entries that are being
+    /// applied: who applies entries next begins behind this one.
     pub fn applied(&self) -> u64 {
         self.lock().applied
     }
 
     /// Returns a hash over all changes of the group's records since it was empty, in their order. Replicas that have
-    /// applied the same entries have the same one.
+    /// applied the same entries have the same one. Waits for entries that are being applied.
     pub fn hash(&self) -> u64 {
         self.lock().hash
     }
 
-    /// Returns [`Group::applied`] and [`Group::hash`], which belong together.
+    /// Returns the index of the last entry whose effect was committed, and the hash after it. Waits for nothing:
+    /// entries that are being applied are not among them.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let node = holm_node::Node::open(folder.path().join("node.holm"), holm_node::NodeOptions::default())?;
+    /// assert_eq!(node.group(1)?.status(), (0, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn status(&self) -> (u64, u64) {
-        let state = self.lock();
-        (state.applied, state.hash)
+        let State { applied, hash, .. } = *self.committed();
+        (applied, hash)
+    }
+
+    fn committed(&self) -> MutexGuard<'_, State> {
+        self.committed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the last mark that the group has passed, and its hash, for an entry that compares; zeros if it has
@@ -135,7 +151,7 @@ impl Group {
 
     /// Notes a state that was committed.
     pub(crate) fn publish(&self, held: &mut State, state: State) {
-        *held = state;
+        (*held, *self.committed()) = (state, state);
         self.time.store(state.time, Ordering::Release);
     }
 
@@ -164,4 +180,29 @@ impl Group {
 /// Reads the record of slots of a space.
 pub(crate) fn read_slots(space: &Space) -> Result<Option<Arc<Slots>>> {
     space.rows.get(SLOTS_ROW)?.map(|bytes| Slots::read(&bytes).map(Arc::new)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Node, NodeOptions};
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn a_status_waits_for_no_entry() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = Node::open(folder.path().join("node.holm"), NodeOptions::default()).unwrap();
+        let group = node.group(1).unwrap();
+        group.apply(&[(5, &[])]).unwrap();
+        let expected = (group.applied(), group.hash());
+        let (sender, receiver) = channel();
+        // As while entries are applied.
+        let held = group.lock();
+        std::thread::scope(|scope| {
+            scope.spawn(|| sender.send(group.status()).unwrap());
+            let found = receiver.recv_timeout(Duration::from_secs(60));
+            drop(held);
+            assert_eq!(found, Ok(expected));
+        });
+    }
 }

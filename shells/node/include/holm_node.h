@@ -143,9 +143,12 @@ typedef struct {
 /* `size` is that of the caller's struct: a longer one is filled as far as it is known. */
 int holm_node_stats(holm_node *node, holm_node_statistics *statistics, size_t size, holm_bytes *out);
 
-/* The index of a group's last entry, the hash over its changes, and its number of keys: replicas that have the same
- * index have the same hash. */
+/* The index of a group's last entry that has taken effect, the hash over its changes, and its number of keys: replicas
+ * that have the same index have the same hash. Waits for nothing. */
 int holm_group_status(holm_group *group, uint64_t *applied, uint64_t *hash, uint64_t *keys, holm_bytes *out);
+
+/* The index of a group's last entry, once those that are being applied have taken effect. */
+int holm_group_applied(holm_group *group, uint64_t *applied, holm_bytes *out);
 
 /* 1: the group answers for a slot, by its own record of slots. 0: it does not, or has no record. */
 int holm_group_owns(holm_group *group, uint16_t slot);

@@ -119,6 +119,18 @@ pub unsafe extern "C" fn holm_group_status(
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_group_applied(group: *const Handle, applied: *mut u64, out: *mut Bytes) -> c_int {
+    let work = || -> Answer {
+        // SAFETY: by the contract of the header.
+        let (group, applied) = unsafe { (handle(group)?, place(applied)?) };
+        applied.write(group.applied());
+        Ok((OK, Vec::new()))
+    };
+    // SAFETY: by the contract of the header.
+    unsafe { door(out, work) }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_group_owns(group: *const Handle, slot: u16) -> c_int {
     let work = || -> Answer {
         // SAFETY: by the contract of the header.

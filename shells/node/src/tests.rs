@@ -1,7 +1,9 @@
 //! The calls in their order, as a consensus engine makes them.
 
 use crate::front::{Route, holm_describe, holm_parse, holm_slot};
-use crate::group::{holm_group_apply, holm_group_close, holm_group_open, holm_group_read, holm_group_status};
+use crate::group::{
+    holm_group_applied, holm_group_apply, holm_group_close, holm_group_open, holm_group_read, holm_group_status,
+};
 use crate::node::{Statistics, holm_node_close, holm_node_open, holm_node_stats, holm_node_sync};
 use crate::raw::{Bytes, free, slice};
 use crate::stream::{
@@ -88,6 +90,8 @@ fn a_group_is_opened_changed_read_streamed_and_restored() {
             done(|out| holm_group_status(*group, applied, hash, keys, out));
         }
         assert_eq!(found[0], found[1]);
+        done(|out| holm_group_applied(groups[0], &mut applied, out));
+        assert_eq!((applied, found[0][0]), (4, 4));
         done(|out| holm_node_sync(node, out));
         let mut statistics = Statistics::default();
         done(|out| holm_node_stats(node, &mut statistics, size_of::<Statistics>(), out));
