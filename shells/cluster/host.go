@@ -242,11 +242,17 @@ func (h *host) leader(group int) (member, bool) {
 		}
 		return now.member(g.Replicas[0].Node)
 	}
+	return h.leading(group)
+}
+
+// leading returns the node that leads a group, as far as the replica of this node knows.
+func (h *host) leading(group int) (member, bool) {
 	id, _, known, err := h.raft.GetLeaderID(shard(group))
 	if err != nil || !known {
 		return member{}, false
 	}
-	if found := g.replica(id); found != nil {
+	now := h.placement.Load()
+	if found := now.Groups[group].replica(id); found != nil {
 		return now.member(found.Node)
 	}
 	return member{}, false

@@ -132,13 +132,7 @@ func (o *handing) at(node uint64, most time.Duration, words ...string) error {
 	if err != nil {
 		return err
 	}
-	var answered refused
-	_, err = opened.ask(most, append([]string{"HOLM.CLUSTER"}, words...)...)
-	if err != nil && !errors.As(err, &answered) {
-		opened.close()
-		return err
-	}
-	o.host.relays.give(other.Address, opened)
+	_, err = o.host.relays.exchange(other.Address, opened, most, words...)
 	return err
 }
 

@@ -74,14 +74,7 @@ func (l *lane) send(address string, entry []byte) ([]byte, error) {
 	done := make(chan reply, 1)
 	go func() {
 		group := strconv.FormatUint(l.number-1, 10)
-		said, err := opened.ask(requestTimeout+dialTimeout, "HOLM.CLUSTER", "ENTRY", group, string(entry))
-		var answered refused
-		if err != nil && !errors.As(err, &answered) {
-			opened.close()
-			l.relays.forget(address)
-		} else {
-			l.relays.give(address, opened)
-		}
+		said, err := l.relays.exchange(address, opened, requestTimeout+dialTimeout, "ENTRY", group, string(entry))
 		done <- reply{said, err}
 	}()
 	found, isKnown := await(done, change, nil)
@@ -122,17 +115,10 @@ func (h *host) putHere(group string, entry []byte) ([]byte, error) {
 	return append(binary.LittleEndian.AppendUint64(nil, index), found...), nil
 }
 
-// elsewhere returns a function that returns the node that leads a group, if it is another one than that of a replica.
-func (h *host) elsewhere(group int, own uint64) func() (member, bool) {
+// elsewhere returns a function that returns the node that leads a group, if it is another one.
+func (h *host) elsewhere(group int) func() (member, bool) {
 	return func() (member, bool) {
-		leader, _, known, err := h.raft.GetLeaderID(shard(group))
-		if err != nil || !known || leader == own {
-			return member{}, false
-		}
-		now := h.placement.Load()
-		if found := now.Groups[group].replica(leader); found != nil {
-			return now.member(found.Node)
-		}
-		return member{}, false
+		leader, isKnown := h.leading(group)
+		return leader, isKnown && leader.ID != h.settings.ID
 	}
 }

@@ -60,6 +60,19 @@ func (r *relays) forget(address string) {
 	delete(r.idle, address)
 }
 
+// exchange asks the node of an address by what `take` returned for it, and keeps that for later unless it is broken.
+func (r *relays) exchange(address string, with *dialog, most time.Duration, words ...string) (string, error) {
+	said, err := with.ask(most, append([]string{"HOLM.CLUSTER"}, words...)...)
+	var answered refused
+	if err != nil && !errors.As(err, &answered) {
+		with.close()
+		r.forget(address)
+		return "", err
+	}
+	r.give(address, with)
+	return said, err
+}
+
 // relay is a group elsewhere.
 type relay struct {
 	host  *host
@@ -133,14 +146,8 @@ func (r *relay) at(address, kind string, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, errNotAsked
 	}
-	said, err := opened.ask(patience+requestTimeout, "HOLM.CLUSTER", "PART", strconv.Itoa(r.group), kind, string(payload))
-	var answered refused
-	if err != nil && !errors.As(err, &answered) {
-		opened.close()
-		r.host.relays.forget(address)
-		return nil, err
-	}
-	r.host.relays.give(address, opened)
+	group, most := strconv.Itoa(r.group), patience+requestTimeout
+	said, err := r.host.relays.exchange(address, opened, most, "PART", group, kind, string(payload))
 	return []byte(said), err
 }
 

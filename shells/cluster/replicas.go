@@ -135,7 +135,7 @@ func (r *replicas) begin(group int, id uint64, members map[uint64]dragonboat.Tar
 	ctx, stop := context.WithCancel(h.context)
 	begun := newLane(shard(group), id, h.raft)
 	begun.stop, begun.staleReads, begun.isFull, begun.level = stop, h.tests.staleReads, h.isFull.Load, h.level
-	begun.elsewhere, begun.relays, begun.others = h.elsewhere(group, id), &h.relays, h.credentials
+	begun.elsewhere, begun.relays, begun.others = h.elsewhere(group), &h.relays, h.credentials
 	begun.group = h.machines.finder(shard(group))
 	begun.run(ctx)
 	go begun.tend(ctx, h.machines.find)
