@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use holm_proof::death::round::Round;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -23,6 +24,27 @@ const LENGTH: u64 = 512 << 20;
 
 /// The number of attempts at an unmount that a dying process delays.
 const ATTEMPTS: u32 = 100;
+
+/// Set in a process whose mounts nobody else has.
+const OWN_MOUNTS: &str = "HOLM_OWN_MOUNTS";
+
+/// Starts this program anew with a mount namespace of its own, where that is possible. Otherwise a program that takes a
+/// namespace meanwhile would have the file systems, too: they would stay without power after the unmount, and the next
+/// mount would find them so.
+pub(crate) fn own_mounts() {
+    let namespace = ["--mount", "--propagation", "private"];
+    let is_possible =
+        || Command::new("unshare").args(namespace).arg("true").output().is_ok_and(|of| of.status.success());
+    if std::env::var_os(OWN_MOUNTS).is_none()
+        && is_possible()
+        && let Ok(program) = std::env::current_exe()
+    {
+        let mut anew = Command::new("unshare");
+        anew.args(namespace).arg(program).args(std::env::args_os().skip(1)).env(OWN_MOUNTS, "1");
+        // It returns if it fails; the program then goes on as it is.
+        let _ = anew.exec();
+    }
+}
 
 /// The kinds of file systems whose power can be cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -112,12 +134,13 @@ impl Disk {
         &self.inner.folder
     }
 
-    /// Takes the power. What the child reports later never comes, or concerns what is lost.
+    /// Takes the power. The child is stopped first: in a file system that is being shut down, syncs under way succeed
+    /// without their data.
     pub(crate) fn cut(&self, child: &Round) -> Result<(), String> {
+        child.stop().map_err(|error| format!("stopping the child: {error}"))?;
         if self.kind.shuts_down() {
             return run("python3", &["-c", SHUT_DOWN, &self.inner.folder.to_string_lossy()]);
         }
-        child.stop().map_err(|error| format!("stopping the child: {error}"))?;
         let (image, cut) = (self.inner.image.to_string_lossy().into_owned(), self.clone_of_image());
         run("cp", &["--reflink=always", &image, &cut.to_string_lossy()])
     }

@@ -51,7 +51,10 @@ fn main() -> ExitCode {
     let Arguments { cuts, same_boot, file_system, options, task } = Arguments::parse();
     end(match task {
         Some(task) => task.run(),
-        None => cut_all(cuts, &options, file_system, if same_boot { End::UnnoticedCut } else { End::Cut }),
+        None => {
+            disk::own_mounts();
+            cut_all(cuts, &options, file_system, if same_boot { End::UnnoticedCut } else { End::Cut })
+        }
     })
 }
 
