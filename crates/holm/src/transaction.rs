@@ -9,6 +9,7 @@ mod expect_writes;
 mod expected;
 mod expire;
 mod fallback_lock;
+mod len;
 mod range;
 mod read_ahead;
 mod reads;

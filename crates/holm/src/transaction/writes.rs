@@ -25,6 +25,11 @@ impl OwnWrite {
         self.put.as_ref().map(|(value, _)| &**value)
     }
 
+    /// Returns whether the key has a value, and not a removal.
+    pub(super) fn is_put(&self) -> bool {
+        self.put.is_some()
+    }
+
     /// Returns when the value that the transaction itself sees expires.
     pub(super) fn deadline(&self, view: ReadView) -> Option<Deadline> {
         self.put.as_ref().map(|(_, deadline)| *deadline).filter(|deadline| view.shows(*deadline))
@@ -113,6 +118,12 @@ impl Writes {
     /// Returns the transaction's own write of a key, if there is one.
     pub(super) fn get(&self, tree: &KeyspaceTree, key: &[u8]) -> Option<&OwnWrite> {
         self.keyspaces.get(&tree.root.keyspace())?.by_key.get(key)
+    }
+
+    /// Iterates over the writes to a keyspace, by key.
+    pub(super) fn of_keyspace(&self, tree: &KeyspaceTree) -> impl Iterator<Item = (&[u8], &OwnWrite)> {
+        let writes = self.keyspaces.get(&tree.root.keyspace());
+        writes.into_iter().flat_map(|keyspace| keyspace.by_key.iter().map(|(key, own)| (&**key, own)))
     }
 
     /// Returns the own write at or above `low` and below `high` that a scan meets first; `None` means no high bound.
