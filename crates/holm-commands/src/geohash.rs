@@ -46,8 +46,9 @@ impl Place {
     pub(crate) fn of_score(score: f64) -> Self {
         let bits = score as u64;
         let middle = |bits: u64, (least, most): (f64, f64)| {
-            let cell = (most - least) / (1u64 << STEPS) as f64;
-            (least + cell * (bits as f64 + 0.5)).clamp(least, most)
+            // As Redis computes it, to the last digit.
+            let edge = |bits: u64| least + bits as f64 / (1u64 << STEPS) as f64 * (most - least);
+            ((edge(bits) + edge(bits + 1)) / 2.0).clamp(least, most)
         };
         Place {
             longitude: middle(every_second(bits >> 1), LONGITUDES),

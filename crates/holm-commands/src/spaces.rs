@@ -182,7 +182,8 @@ impl<S: Spaces> Store for Within<'_, S> {
     }
 
     fn len(&self, database: u32) -> Outcome<u64> {
-        self.databases.key_count(database)
+        let space = self.databases.existing(database)?;
+        space.map_or(Ok(0), |space| Ok(self.transaction.len(space.area(Area::Keys))?))
     }
 
     fn next_version(&self) -> u64 {

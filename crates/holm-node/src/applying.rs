@@ -71,7 +71,6 @@ impl Store for Applying<'_> {
     }
 
     fn len(&self, database: u32) -> Outcome<u64> {
-        // Its own writes are not among them, so no command that is applied may depend on it.
         self.within.len(database)
     }
 

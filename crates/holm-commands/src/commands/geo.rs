@@ -4,7 +4,7 @@ use crate::arguments::Arguments;
 use crate::commands::sorted_sets::{NOT_FLOAT, add_places, open, score_of};
 use crate::context::Context;
 use crate::geohash::Place;
-use crate::number::{format_float, parse_float};
+use crate::number::parse_float;
 use crate::refusal::{Outcome, Refusal, SYNTAX};
 use crate::reply::Reply;
 
@@ -32,7 +32,7 @@ pub(crate) fn distance_reply(distance: f64) -> Reply {
 }
 
 pub(crate) fn place_reply(place: Place) -> Reply {
-    Reply::bulks([format_float(place.longitude), format_float(place.latitude)])
+    Reply::Array(vec![Reply::Double(place.longitude), Reply::Double(place.latitude)])
 }
 
 pub(crate) fn geoadd<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {

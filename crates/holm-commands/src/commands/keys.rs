@@ -187,14 +187,17 @@ pub(crate) fn object(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcom
     if arguments.len() != 3 {
         return Err(wrong());
     }
+    let subcommand = arguments[1].to_ascii_lowercase();
+    if !["encoding", "refcount", "idletime", "freq"].iter().any(|name| name.as_bytes() == subcommand) {
+        return Err(wrong());
+    }
     let entry = context.entry(&arguments[2])?;
     let Some(record) = entry.live() else { return Ok(Reply::Null) };
-    match &arguments[1].to_ascii_lowercase()[..] {
+    match &subcommand[..] {
         b"encoding" => Ok(Reply::fixed(encoding(record))),
         b"refcount" => Ok(Reply::Integer(1)),
         b"idletime" => Ok(Reply::Integer(0)),
-        b"freq" => Err(Refusal::text("ERR An LFU maxmemory policy is not selected, access frequency not tracked.")),
-        _ => Err(wrong()),
+        _ => Err(Refusal::text("ERR An LFU maxmemory policy is not selected, access frequency not tracked.")),
     }
 }
 

@@ -87,7 +87,12 @@ pub(crate) fn srandmember<'c>(context: &'c Context<'c>, arguments: &Arguments<'_
 }
 
 pub(crate) fn smove<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let (mut from, mut to) = (open(context, &arguments[1])?, open(context, &arguments[2])?);
+    let mut from = open(context, &arguments[1])?;
+    // Without a source the kind of the destination is not asked.
+    if !from.exists() {
+        return Ok(Reply::Integer(0));
+    }
+    let mut to = open(context, &arguments[2])?;
     let member = &arguments[3];
     if !from.contains(member)? {
         return Ok(Reply::Integer(0));

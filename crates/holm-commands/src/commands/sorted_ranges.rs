@@ -154,9 +154,9 @@ fn newer<'a>(arguments: &Arguments<'a>, at: usize, may_score: bool) -> Outcome<S
     let mut options = arguments.options(at + 3);
     while let Some(word) = options.keyword() {
         match &word[..] {
-            b"BYSCORE" => by = By::Score,
-            b"BYLEX" => by = By::Member,
-            b"REV" => reverse = true,
+            b"BYSCORE" if by == By::Rank => by = By::Score,
+            b"BYLEX" if by == By::Rank => by = By::Member,
+            b"REV" if !reverse => reverse = true,
             b"WITHSCORES" if may_score => with_scores = true,
             b"LIMIT" => {
                 let offset = integer(options.word().ok_or(SYNTAX)?)?;
@@ -227,6 +227,7 @@ pub(crate) fn zrevrangebylex<'c>(context: &'c Context<'c>, arguments: &Arguments
 
 pub(crate) fn zrangestore<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let selection = newer(arguments, 2, false)?;
+    check_bounds(&selection)?;
     let found = select(&open(context, &arguments[2])?, &selection)?;
     let mut target = Members::fresh(context, &arguments[1], Kind::SortedSet)?;
     for (member, score) in &found {

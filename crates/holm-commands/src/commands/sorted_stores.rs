@@ -113,7 +113,7 @@ fn combine(request: &Request, how: Combination) -> Vec<Scored> {
     };
     let members = found.into_iter().filter(|(_, (_, count))| is_in(*count));
     let mut result: Vec<Scored> = members.map(|(member, (score, _))| (member.to_vec(), score)).collect();
-    result.sort_by(|one, other| one.1.total_cmp(&other.1).then_with(|| one.0.cmp(&other.0)));
+    result.sort_by(|one, other| sortable(one.1).cmp(&sortable(other.1)).then_with(|| one.0.cmp(&other.0)));
     result
 }
 

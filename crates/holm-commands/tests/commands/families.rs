@@ -87,3 +87,27 @@ fn elements_are_sorted_by_themselves_or_by_other_keys() {
         ("sort l", "-ERR One or more scores can't be converted into double"),
     ]);
 }
+
+/// What Redis answers, found by playing the same commands to both.
+#[test]
+fn answers_at_the_edges_are_those_of_redis() {
+    script(&[
+        ("set text words", "+OK"),
+        ("smove absent text member", ":0"),
+        ("sadd set member", ":1"),
+        ("smove set text member", "-WRONGTYPE Operation against a key holding the wrong kind of value"),
+        (
+            "object nothing absent",
+            "-ERR Unknown subcommand or wrong number of arguments for 'nothing'. Try OBJECT HELP.",
+        ),
+        ("object encoding absent", "$-1"),
+        ("zadd z 4 d 0 b", ":2"),
+        ("zadd y 0 a", ":1"),
+        ("zunion 2 y z weights -1 1", "*3 $1 a $1 b $1 d"),
+        ("zrangestore near absent bound + bylex", "-ERR min or max not valid string range item"),
+        ("zrange z - + bylex bylex", "-ERR syntax error"),
+        ("zrange z 0 -1 rev rev", "-ERR syntax error"),
+        ("geoadd earth -49 33.5 here", ":1"),
+        ("geopos earth here absent", "*2 *2 $19 -49.000002443790436 $18 33.499998990657744 *-1"),
+    ]);
+}

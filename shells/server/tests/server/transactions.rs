@@ -32,6 +32,21 @@ fn queued_commands_take_effect_together() {
 }
 
 #[test]
+fn a_transaction_counts_the_keys_that_it_writes() {
+    let served = Served::new(&[]);
+    let mut client = served.client();
+    client.script(&[
+        ("mset a 1 b 2", "OK"),
+        ("multi", "OK"),
+        ("mset b 3 c 4 d 5", "QUEUED"),
+        ("del a absent", "QUEUED"),
+        ("dbsize", "QUEUED"),
+        ("exec", "[OK 1 3]"),
+        ("dbsize", "3"),
+    ]);
+}
+
+#[test]
 fn a_watched_key_that_changes_fails_the_transaction() {
     let served = Served::new(&["--workers", "2"]);
     let (mut one, mut other) = (served.client(), served.client());
