@@ -16,6 +16,7 @@ mod new_leaf;
 mod proofs;
 mod python;
 mod redis_bench;
+mod redis_compare;
 mod redis_large;
 mod redis_stand_in;
 mod redis_suite;
@@ -83,6 +84,8 @@ enum Verb {
     Report(Rest),
     /// Measures `holm-server` beside `redis-server`, with `redis-benchmark` as the client of both.
     RedisBench(redis_bench::RedisBench),
+    /// Plays the same commands by chance to `holm-server` and to `redis-server`, and compares each reply.
+    RedisCompare(redis_compare::RedisCompare),
     /// Measures the memory of `holm-server` and `redis-server` with many keys, and a SCAN of all of them.
     RedisLarge(redis_large::RedisLarge),
     /// Measures how long replies of `holm-server` and `redis-server` take at the same load.
@@ -188,6 +191,7 @@ fn main() -> Result<()> {
         Verb::Artifact(settings) => artifact::run(&settings),
         Verb::Report(rest) => figures("report", &rest.arguments),
         Verb::RedisBench(settings) => redis_bench::run(&settings),
+        Verb::RedisCompare(settings) => redis_compare::run(&settings),
         Verb::RedisLarge(settings) => redis_large::run(&settings),
         Verb::RedisTail(settings) => redis_tail::run(&settings),
         Verb::Ycsb(settings) => ycsb::run(&settings),
