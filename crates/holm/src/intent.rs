@@ -276,6 +276,19 @@ mod tests {
         assert_eq!(slots.take().number, numbers[13]);
     }
 
+    /// The next open reads the word. Another commit that runs meanwhile must not write over it.
+    #[test]
+    fn the_word_of_a_commit_that_is_cut_short_stays_in_use() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path()).unwrap();
+        let (store, slots) = (&db.engine.store, IntentSlots::default());
+        let operation = Operation::begin(store).unwrap();
+        let intent = Intent::write(store, &slots, operation.guard(), std::iter::empty()).unwrap();
+        let number = intent.slot.number;
+        intent.keep();
+        assert_ne!(slots.take().number, number);
+    }
+
     /// A word of another form, a damaged list, and a record that is none.
     #[test]
     fn what_is_no_intent_is_reported() {

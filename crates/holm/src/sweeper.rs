@@ -301,4 +301,19 @@ mod tests {
         drop((db, tides));
         assert!(store.upgrade().is_none(), "the sweeper still has the store");
     }
+
+    /// A second thread would outlive the close, because one handle is kept.
+    #[test]
+    fn one_thread_sweeps_until_it_is_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::builder().sweep(Sweep::Every(Duration::MAX)).open(folder.path()).unwrap();
+        let (sweeper, expires) = (&db.engine.sweeper, KeyspaceOptions::new().expires(true));
+        db.keyspace_with("tides", &expires).unwrap();
+        let owners = Arc::strong_count(&sweeper.shared);
+        db.keyspace_with("winds", &expires).unwrap();
+        assert_eq!(Arc::strong_count(&sweeper.shared), owners);
+        sweeper.stop();
+        db.keyspace_with("moons", &expires).unwrap();
+        assert!(lock(&sweeper.thread).is_none());
+    }
 }

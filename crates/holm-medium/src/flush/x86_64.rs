@@ -57,3 +57,22 @@ pub(super) fn spin(ns: u32) {
     let until = ticks() + u64::from(ns) * ticks_per_us() / 1_000;
     while ticks() < until {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An instruction that the processor lacks would end the process, and an older one evicts the line.
+    #[test]
+    fn the_best_instruction_that_the_kernel_lists_is_chosen() {
+        let Ok(about) = std::fs::read_to_string("/proc/cpuinfo") else { return };
+        let Some(flags) = about.lines().find(|line| line.starts_with("flags")) else { return };
+        let has = |flag: &str| flags.split_whitespace().any(|it| it == flag);
+        let best = match (has("clwb"), has("clflushopt")) {
+            (true, _) => Flush::Clwb,
+            (_, true) => Flush::Clflushopt,
+            _ => Flush::Clflush,
+        };
+        assert_eq!(detect(), best);
+    }
+}

@@ -1,6 +1,6 @@
 //! Tests of the bytes of a leaf index: what is written is read, and nothing else counts.
 
-use super::{IndexedTree, LeafIndex, RecordSpace};
+use super::{EarlierIndex, IndexedTree, LeafIndex, RecordSpace};
 use crate::superblock::{Geometry, ImageKind, State, Superblock};
 use crate::vfs::Identity;
 
@@ -60,6 +60,22 @@ fn an_index_of_another_session_or_database_does_not_count() {
 }
 
 #[test]
+fn an_earlier_index_of_another_database_or_a_later_moment_does_not_count() {
+    let earlier = EarlierIndex { trees: index().trees, epoch: 40 };
+    let bytes = earlier.encode(&clean(), 64 << 10);
+    let later = Superblock { boot_generation: 4, ..clean() };
+    assert_eq!(EarlierIndex::decode(&bytes, &later, 1).map(|read| (read.trees, read.epoch)), Ok((index().trees, 40)));
+    let others = [
+        Superblock { uuid: [8; 16], ..clean() },
+        Superblock { geometry: Geometry { leaf_block: 256, ..clean().geometry }, ..clean() },
+        Superblock { boot_generation: 2, ..clean() },
+    ];
+    for other in others {
+        assert!(EarlierIndex::decode(&bytes, &other, 1).is_err(), "{other:?}");
+    }
+}
+
+#[test]
 fn each_flipped_bit_and_each_torn_end_is_found() {
     let bytes = index().encode(&clean());
     for bit in 0..bytes.len() * 8 {
@@ -107,6 +123,15 @@ fn contents_that_make_no_sense_are_refused() {
     refused("records beyond the file", &|index| index.records.frontier = 2 << 20);
     refused("free space beyond the last record", &|index| index.records.free.push((4096, 8)));
     refused("more live bytes than there are", &|index| index.records.live = 4104);
+    let refused = |what: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = index().encode(&clean());
+        change(&mut bytes);
+        let sum = crc32c::crc32c(&bytes[super::SUMMED..]);
+        bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+        assert!(LeafIndex::decode(&bytes, &clean(), 1).is_err(), "{what}");
+    };
+    refused("another number of leaves", &|bytes| bytes[super::BOUND + 20] += 1);
+    refused("bytes behind the end", &|bytes| bytes.push(0));
 }
 
 /// Arbitrary bodies under a right checksum: an answer, and no panic.

@@ -1,6 +1,7 @@
 //! Tests of the whole free space: areas that change, idle threads, floors that retain, and the first large page.
 
 use super::first_page::{FIRST, LARGE};
+use super::released::REGION_BYTES;
 use super::*;
 use crate::mapped::{Mapped, MappedOptions};
 use crate::retention::FloorKind;
@@ -198,4 +199,19 @@ fn what_is_freed_while_space_is_withheld_is_not_taken() {
     space.release();
     let taken: Vec<_> = (0..4096).map(|_| space.take_record(&medium, 9, 4).expect("room")).collect();
     assert!([640, 1280].iter().all(|offset| taken.contains(offset)), "free since, and never taken");
+}
+
+/// A large page that was given back is neither room nor a page whose records have to move: behind one, two pages that
+/// are almost free are worth a compaction.
+#[test]
+fn what_was_given_back_takes_no_part_in_a_compaction() {
+    const PAGE: u64 = REGION_BYTES;
+    const PART: u64 = 200 << 10;
+    let space = Space::new();
+    // Two pages have room for what is in use before and behind the page that is free as a whole.
+    let free = vec![(PAGE, PAGE / 2), (2 * PAGE, PAGE / 2), (3 * PAGE + PART, 3 * PAGE - 2 * PART)];
+    space.rebuilt(1, Vec::new(), 6 * PAGE, free, 2 * PAGE);
+    assert_eq!(space.released_pages(), [4]);
+    assert_eq!(space.compaction_limit(), Some(3 * PAGE));
+    assert_eq!(space.record_use().free, 3 * PAGE - 2 * PART);
 }

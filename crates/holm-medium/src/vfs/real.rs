@@ -265,6 +265,27 @@ mod tests {
         Ok(())
     }
 
+    /// A part of a sector more would hide as much of a hole.
+    #[test]
+    fn the_bytes_on_the_disk_are_whole_sectors() -> io::Result<()> {
+        let dir = Scratch::new("sectors");
+        let file = RealFs.open(&dir.0.join("f"), How::CREATE)?;
+        write_all_at(&*file, &[7; 5000], 0)?;
+        file.allocate(0, 20_480)?;
+        assert_eq!(file.disk_bytes()? % 512, 0);
+        Ok(())
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_system_without_a_size_tells_none() -> io::Result<()> {
+        let (own, made) = (RealFs.open(Path::new("/proc/self/stat"), How::READ)?, Scratch::new("size"));
+        assert_eq!(own.file_system_bytes(), None);
+        let file = RealFs.open(&made.0.join("f"), How::CREATE)?;
+        assert!(file.file_system_bytes().is_none_or(|bytes| bytes > 0));
+        Ok(())
+    }
+
     #[test]
     fn a_lock_excludes_another_handle_and_ends_with_its_own() -> io::Result<()> {
         let dir = Scratch::new("lock");

@@ -3,6 +3,7 @@
 
 use crate::session::{Database, UUID, boundaries, dir, files, log_0, log_1, logged, options, read_back, record_of};
 use crate::session::{made, make_dir, recovered, superblock};
+use holm_medium::LAST_EPOCH;
 use holm_medium::error::{MediumError, Result};
 use holm_medium::log::{EpochRecord, Log, LogFiles, LogStart, replay, verify};
 use holm_medium::superblock::{Geometry, Superblock, VERSION, reserve, superblock_path};
@@ -383,6 +384,22 @@ fn a_valid_superblock_with_another_meaning_is_reported() {
             Err(MediumError::Geometry { found, .. }) => assert_eq!((field, found), (20, value.to_string())),
             Err(MediumError::Corrupt { found, .. }) => assert_eq!(found, value.to_string()),
             other => panic!("field {field}: {other:?}"),
+        }
+    }
+}
+
+/// A database that has used up its epochs can still be read.
+#[test]
+fn the_last_epoch_is_one_and_the_next_is_none() {
+    for (epoch, is_one) in [(LAST_EPOCH, true), (LAST_EPOCH + 1, false)] {
+        let (disk, mut block) = with_two_states();
+        let path = superblock_path(&dir());
+        block.epoch = epoch;
+        block.write(&*disk.open(&path, How::WRITE).expect("no faults"), &path).expect("no faults");
+        match read(&disk) {
+            Ok(found) => assert!(is_one && found.epoch == epoch),
+            Err(MediumError::Corrupt { found, .. }) => assert!(!is_one && found == epoch.to_string()),
+            other => panic!("epoch {epoch}: {other:?}"),
         }
     }
 }

@@ -475,7 +475,7 @@ fn a_folder_in_use_is_left_alone() {
     assert!(matches!(restore("new"), Err(Error::Locked { .. })));
     drop(partial);
     restore("new").expect("nobody uses it");
-    assert!(!path("new.partial").exists());
+    assert!(!path("new.partial").exists() && !path("new.partial.stale").exists());
     fs::rename(path("notes"), path("more.partial")).expect("ours");
     assert!(matches!(restore("more"), Err(Error::Foreign { .. })));
     assert_eq!(fs::read_to_string(path("more.partial/today")).expect("left alone"), "coral");

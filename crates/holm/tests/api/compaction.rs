@@ -225,6 +225,15 @@ pub(crate) fn is_not_seen(
     assert_sound(db);
 }
 
+/// Division by it would make a pause without end.
+#[test]
+fn a_rate_of_zero_is_no_limit() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let limits = |rate: u64| format!("{:?}", db.compact().rate(rate));
+    assert!(limits(0).contains("rate: None") && limits(1).contains("rate: Some(1)"), "{}", limits(0));
+}
+
 /// A value with a deadline keeps it, and one whose deadline is over stays absent.
 #[test]
 fn deadlines_move_with_their_values() {

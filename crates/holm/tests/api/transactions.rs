@@ -185,6 +185,24 @@ fn a_leaf_that_is_read_again_vouches_for_no_other() {
     }
 }
 
+/// To read a get again forgets the leaves whose answers were renewed, and not those that a scan depends on.
+#[test]
+fn a_scan_still_counts_after_a_get_was_read_again() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let [scanned, got] = ["scanned", "got"].map(|name| db.keyspace(name).expect("a name"));
+    [&scanned, &got].iter().for_each(|space| space.insert("a", "1").expect("room"));
+    let transaction = db.begin();
+    assert_eq!(transaction.iter(&scanned).expect("its own").count(), 1);
+    assert_eq!(transaction.get(&got, "a").expect("alone").as_deref(), Some(&b"1"[..]));
+    got.insert("b", "beside what was read").expect("room");
+    assert_eq!(transaction.get(&got, "c").expect("the value of `a` is as it was"), None);
+    scanned.insert("b", "2").expect("room");
+    transaction.insert(&got, "c", "3").expect("small");
+    assert!(matches!(transaction.commit(), Err(Error::Conflict)));
+    assert_eq!(got.get("c").expect("sound"), None);
+}
+
 /// A commit latches leaves where their keys were read. Each write has its own read: in its own keyspace, and among
 /// many reads.
 #[test]
