@@ -5,6 +5,7 @@ use super::released::REGION_BYTES;
 use super::*;
 use crate::mapped::{Mapped, MappedOptions};
 use crate::retention::FloorKind;
+use std::sync::mpsc::channel;
 
 fn medium(bytes: usize) -> Mapped {
     Mapped::anonymous(MappedOptions { reserve: [bytes, bytes], ..Default::default() }).expect("address space")
@@ -122,14 +123,21 @@ fn what_an_idle_thread_keeps_is_used_before_the_area_grows() {
     let (medium, space) = (medium(64 << 20), Space::new());
     let fill = || (0..10_000).for_each(|_| assert!(space.take_record(&medium, 100, 20).is_ok()));
     std::thread::scope(|scope| {
-        let idle = scope.spawn(|| {
-            let records: Vec<_> = (0..10_000).map(|_| space.take_record(&medium, 10, 20).expect("room")).collect();
+        // The next thread would get the cache of one that has ended.
+        let (freed, idles) = channel();
+        let (end, ends) = channel::<()>();
+        let (medium, space) = (&medium, &space);
+        scope.spawn(move || {
+            let records: Vec<_> = (0..10_000).map(|_| space.take_record(medium, 10, 20).expect("room")).collect();
             records.iter().for_each(|offset| space.retire_record(11, *offset, 20));
+            freed.send(()).expect("somebody waits");
+            ends.recv().expect_err("nothing is sent");
         });
-        idle.join().expect("it ends");
+        idles.recv().expect("it frees its records");
         let before = space.record_frontier();
         fill();
         assert!(space.record_frontier() <= before + (256 << 10), "{before}, {}", space.record_frontier());
+        drop(end);
     });
 }
 

@@ -2,7 +2,7 @@
 
 use crate::session::{UUID, dir, files, log_0, make_dir, record_of};
 use holm_medium::error::MediumError;
-use holm_medium::log::{EpochRecord, Log, LogOptions, LogStart, verify};
+use holm_medium::log::{EpochRecord, Log, LogOptions, LogStart, SalvagedLog, verify};
 use holm_proof::disk::{Kind, SimDisk};
 
 /// More than the reach of a new pass.
@@ -34,6 +34,11 @@ fn damage_before_records_of_any_size_is_no_tail() {
     let seen = verify(&disk, files(2), LogStart::FIRST).expect("nothing is damaged");
     assert_eq!((seen.records, seen.last_epoch), (4, Some(4)));
     assert_eq!(seen.next, log.position(), "what says how far is a record too");
+    // That one is of no epoch: a repair looks for records of epochs after the checkpoint.
+    let salvaged = SalvagedLog::read(&disk, &dir(), 2).expect("readable").records;
+    let mut epochs: Vec<_> = salvaged.iter().map(|record| record.epoch).filter(|epoch| *epoch > 0).collect();
+    epochs.sort_unstable();
+    assert_eq!(epochs, [1, 2, 3, 4]);
     let last = begun[3];
     for byte in begun.into_iter().flat_map(|at| [at, at + 4096]).filter(|at| *at < last) {
         let disk = disk.kill();

@@ -2,7 +2,9 @@
 
 use crate::session::{Database, dir, files, logged, make_dir, read_back, record_of, segmented};
 use holm_medium::error::MediumError;
-use holm_medium::log::{FIRST_SEGMENTS, Log, LogStart, MOST_SEGMENTS, is_segment_name, segment_path, verify};
+use holm_medium::log::{
+    EpochRecord, FIRST_SEGMENTS, Log, LogStart, MOST_SEGMENTS, is_segment_name, segment_path, verify,
+};
 use holm_proof::disk::SimDisk;
 
 /// A log of the most segments that the options allow, each aimed at four pages.
@@ -55,6 +57,19 @@ fn a_log_moves_on_to_free_segments_and_keeps_one_for_a_checkpoint() {
     log.append(&mut record_of(more + 1)).expect("segments are free");
     assert_eq!(log.position().segment, 0);
     assert_eq!(read_back(&disk, files(5), start, last).expect("nothing is damaged").last_epoch, Some(more + 1));
+}
+
+/// A record that is larger than the size that is aimed at makes an empty segment grow.
+#[test]
+fn a_log_does_not_move_on_from_an_empty_segment() {
+    let disk = SimDisk::new();
+    let mut log = log_of_five(&disk);
+    let mut large = EpochRecord::new();
+    large.begin(1);
+    large.push(0, &[7; 20 << 10]);
+    log.append(&mut large).expect("room");
+    assert_eq!((log.position().segment, log.position().pass), (LogStart::FIRST.segment, LogStart::FIRST.pass));
+    assert_eq!(verify(&disk, files(5), LogStart::FIRST).expect("nothing is damaged").last_epoch, Some(1));
 }
 
 #[test]

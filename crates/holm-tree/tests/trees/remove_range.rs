@@ -204,6 +204,13 @@ fn a_record_is_free_at_once_only_if_no_crash_needs_it() {
         let expected = if payload < 100 { Reuse::AfterGrace } else { Reuse::AtOnce };
         assert_eq!(reuse, expected, "payload {payload}");
     }
+    // In a leaf that does not split.
+    (0..3).for_each(|key| tree.put(key, key + 1));
+    tree.tick();
+    tree.put(3, 100);
+    let (gone, _) = tree.remove(0, None, 64);
+    let reuse: Vec<_> = gone.iter().map(|old| (old.payload, old.reuse == Reuse::AtOnce)).collect();
+    assert_eq!(reuse, [(1, false), (2, false), (3, false), (100, true)]);
 }
 
 /// The leaf that takes a run's range over may have been emptied epochs ago. Its answer about the range must wait for

@@ -235,4 +235,14 @@ mod tests {
             assert!(Header::decode(&flipped).is_err(), "bit {bit}");
         }
     }
+
+    #[test]
+    fn each_of_two_lengths_has_a_limit_of_its_own() {
+        let most = [MAX_KEY, MAX_VALUE + DEADLINE_BYTES];
+        for (key, value) in [(most[0], most[1]), (most[0] + 1, 0), (0, most[1] + 1), (most[0] + 1, most[1] + 1)] {
+            let found = Body::new(&lengths(key, value), &mut 0, 0).lengths_of_pair();
+            assert_eq!(found.ok(), (key <= most[0] && value <= most[1]).then_some((key, value)));
+        }
+        assert!(Body::new(&lengths(0, MAX_KEY + 1), &mut 0, 0).lengths_of_keys().is_err());
+    }
 }

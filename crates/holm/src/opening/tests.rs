@@ -64,11 +64,12 @@ fn completed_and_forgotten(expires: bool) {
     }
 }
 
-/// A repair does the writes of a commit that the death of the process has interrupted.
+/// A repair does the writes of a commit that the death of the process has interrupted. After a loss of power, the
+/// intent may be of a commit that has ended.
 #[test]
 fn a_repair_completes_a_commit_that_a_death_has_interrupted() {
     let folder = tempfile::tempdir().unwrap();
-    let (dead, saved) = (folder.path().join("dead"), folder.path().join("saved"));
+    let [dead, saved, cut, kept] = ["dead", "saved", "cut", "kept"].map(|name| folder.path().join(name));
     let db = open(&dead);
     let reefs = db.keyspace("reefs").unwrap();
     reefs.insert("north", "coral").unwrap();
@@ -78,11 +79,15 @@ fn a_repair_completes_a_commit_that_a_death_has_interrupted() {
     leave_undone(&db.engine, &[write(b"north", None), write(b"south", Some(sand))]);
     drop(reefs);
     die(db);
+    copy(&dead, &cut);
     let report = Database::repair(&dead, &saved).unwrap();
     assert_eq!((report.completed_commits, report.records), (1, 1), "{report:?}");
     let reefs = open(&saved).keyspace("reefs").unwrap();
     assert_eq!(reefs.get("south").unwrap().as_deref(), Some(&b"sand"[..]));
     assert!(!reefs.contains_key("north").unwrap());
+    let report = Database::repair(&cut, &kept).unwrap();
+    assert_eq!((report.completed_commits, report.records), (0, 1), "{report:?}");
+    assert!(open(&kept).keyspace("reefs").unwrap().contains_key("north").unwrap());
 }
 
 /// Recovery takes space only behind the files' ends. Afterwards the space within them is used again.

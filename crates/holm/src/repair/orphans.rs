@@ -87,3 +87,23 @@ fn lies_within(payload: u64, len: u64) -> Option<(u64, u32)> {
     let extent = record::extent(payload);
     extent.filter(|(offset, words)| offset.checked_add(u64::from(*words) * 8).is_some_and(|end| end <= len))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Database;
+    use crate::expiry::StoredValue;
+    use crate::operation::Operation;
+
+    #[test]
+    fn a_record_may_end_where_the_file_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path()).unwrap();
+        let operation = Operation::begin(&db.engine.store).unwrap();
+        let payload = operation.write_record(b"key", StoredValue::verbatim(b"value"), &mut Vec::new()).unwrap();
+        let (offset, words) = record::extent(payload).unwrap();
+        let end = offset + u64::from(words) * 8;
+        assert_eq!(lies_within(payload, end), Some((offset, words)));
+        assert_eq!(lies_within(payload, end - 1), None);
+    }
+}

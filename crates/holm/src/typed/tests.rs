@@ -146,6 +146,10 @@ fn the_documented_bytes() {
     assert_eq!(bytes(&1.0_f32, true), [0xbf, 0x80, 0, 0]);
     assert_eq!(bytes(&"a\0".to_owned(), true), *b"a\0");
     assert_eq!(bytes(&("a\0".to_owned(), true), true), *b"a\0\xff\0\x01\x01");
+    let (mut as_vector, mut as_slice) = (Vec::new(), Vec::new());
+    AsKey::<Vec<u8>>::encode(b"a\0", &mut as_vector, false);
+    AsKey::<Slice>::encode(b"a\0", &mut as_slice, true);
+    assert_eq!((&as_vector[..], &as_slice[..]), (&b"a\0\xff\0\x01"[..], &b"a\0"[..]));
     assert_eq!(bytes(&Some(7_u8), true), [1, 7]);
     assert_eq!(bytes(&Reverse(7_u8), true), [0xf8]);
     assert_eq!(

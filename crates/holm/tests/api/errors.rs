@@ -47,6 +47,16 @@ fn where_there_is_none() {
 }
 
 #[test]
+fn a_folder_without_a_database_is_not_repaired() {
+    let folder = folder();
+    let [empty, into] = ["empty", "into"].map(|name| folder.path().join(name));
+    std::fs::create_dir(&empty).expect("room");
+    let refused = Database::repair(&empty, &into);
+    assert!(matches!(&refused, Err(Error::NotFound { path }) if *path == empty), "{refused:?}");
+    assert!(!into.exists(), "nothing was made");
+}
+
+#[test]
 fn a_folder_of_somebody_else() {
     let folder = folder();
     let file = folder.path().join("thesis.tex");

@@ -172,3 +172,19 @@ fn a_database_in_use_is_not_repaired() {
     let report = Database::repair(&path, &into).expect("nobody uses it");
     assert_eq!((report.records, report.losses.len()), (2, 0));
 }
+
+/// Of a feed: "the keys that are gone". A key that has another value is not gone.
+#[test]
+fn a_replaced_value_is_no_removal() {
+    let folder = folder();
+    let (db, space) = open(&folder.path().join("sea.holm"), SESSIONS[4]);
+    ["north", "south"].iter().for_each(|key| space.insert(key, "coral").expect("room"));
+    db.sync().expect("a disk");
+    let (_, mut feed) = db.snapshot_and_feed(1 << 20).expect("open");
+    space.insert("north", "sand").expect("room");
+    space.remove("south").expect("room");
+    db.sync().expect("a disk");
+    let changes = feed.next(Duration::ZERO).expect("in time").expect("an epoch");
+    assert_eq!(changes.removed().collect::<Vec<_>>(), [("reefs", &b"south"[..])]);
+    assert_eq!(changes.put().collect::<Vec<_>>(), [("reefs", &b"north"[..], &b"sand"[..])]);
+}

@@ -1,7 +1,7 @@
 //! Bytes on disk, all files counted: few for little data, near the data's own size, and reused.
 
 use crate::tools::{self, Chance, assert_sound, data_bytes, data_on_disk, folder, on_disk, relaxed};
-use holm::{Database, ImageMode, Keyspace};
+use holm::{Database, Durability, ImageMode, Keyspace};
 use std::time::{Duration, Instant};
 
 const KIB: u64 = 1 << 10;
@@ -226,4 +226,19 @@ fn what_is_mapped_is_told() {
         assert!(resident >= used && resident <= used * 2 + 8 * MIB, "{resident} resident, {used} in use");
         assert!(large <= resident && large.is_multiple_of(2 * MIB), "{large} in large pages");
     }
+}
+
+/// Seven of the longest records that a leaf block takes fill its room. The last one ends where the block does, and no
+/// other record is laid over it.
+#[test]
+fn the_room_of_a_leaf_block_is_used_to_its_end() {
+    let folder = folder();
+    let db = Database::builder().design("clustered").durability(Durability::OnSync).open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    // With its header and the rest of its checksum, each has 512 bytes.
+    (0..12_u8).for_each(|key| space.insert([key], [key; 501]).expect("room"));
+    for key in 0..12_u8 {
+        assert_eq!(space.get([key]).expect("sound").as_deref(), Some(&[key; 501][..]), "{key}");
+    }
+    assert_sound(&db);
 }

@@ -1,7 +1,8 @@
-//! Another program writes into the files of an open database.
+//! Another program writes into the files of an open database, or exchanges those of one that is not open.
 
+use crate::tools::{copy, relaxed};
 use holm::{Database, Durability};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 /// Bytes of a leaf block of the design `buffered`, and where its fingerprints lie.
 const BLOCK: usize = 512;
@@ -27,4 +28,53 @@ fn a_check_tells_of_a_key_that_cannot_be_got() {
     }
     assert_eq!(told.len(), 2, "the catalog and the default keyspace have a pair each: {told:#?}");
     assert!(told.iter().all(|fault| fault.contains("is there and cannot be got")), "{told:#?}");
+}
+
+/// What a program has copied that leaves zeros out has holes. A store into one would end the process on a full disk.
+#[test]
+fn a_copy_with_holes_is_allocated_before_it_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [path, sparse] = ["sea.holm", "copy.holm"].map(|name| folder.path().join(name));
+    let db = relaxed(&path);
+    db.keyspace("reefs").and_then(|space| space.insert("zeros", vec![0; 4 << 20])).expect("room");
+    db.close().expect("room");
+    copy(&path, &sparse);
+    let bytes = std::fs::read(path.join("records")).expect("a file");
+    let file = std::fs::File::create(sparse.join("records")).expect("a file");
+    file.set_len(bytes.len() as u64).expect("room");
+    for (number, page) in bytes.chunks(4096).enumerate().filter(|(_, page)| page.iter().any(|byte| *byte != 0)) {
+        file.write_all_at(page, number as u64 * 4096).expect("room");
+    }
+    let lacks = || file.metadata().is_ok_and(|about| about.blocks() * 512 + 1024 * 1024 < about.len());
+    if !lacks() {
+        return; // A file system without holes.
+    }
+    let db = relaxed(&sparse);
+    assert!(!lacks(), "{:?}", file.metadata());
+    let space = db.keyspace("reefs").expect("there");
+    assert_eq!(space.get("zeros").expect("sound").map(|value| value.len()), Some(4 << 20));
+}
+
+/// The log of another database has the same names of segments and the same numbers of records.
+#[test]
+fn a_repair_takes_nothing_from_the_log_of_another_database() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [own, other, mixed, saved] = ["own", "other", "mixed", "saved"].map(|name| folder.path().join(name));
+    let open: Vec<_> = [(&own, "own"), (&other, "other")]
+        .map(|(path, value)| {
+            let db = relaxed(path);
+            let space = db.keyspace("reefs").expect("a name");
+            (0..40_u8).for_each(|key| space.insert([key], value).expect("room"));
+            db.sync().expect("room");
+            (db, space)
+        })
+        .into();
+    copy(&own, &mixed);
+    std::fs::copy(other.join("log.0"), mixed.join("log.0")).expect("room");
+    let report = Database::repair(&mixed, &saved).expect("a report");
+    let saved = relaxed(&saved).keyspace("reefs").expect("a name");
+    for pair in saved.iter() {
+        assert_eq!(&pair.expect("sound").1[..], b"own", "{report}");
+    }
+    drop(open);
 }
