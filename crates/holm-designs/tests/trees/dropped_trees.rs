@@ -106,3 +106,30 @@ fn nodes_and_long_separators_of_dropped_trees_are_reused() {
         assert!(bytes[1..].iter().all(|bytes_now| *bytes_now == bytes[1]), "{bytes:?}");
     }
 }
+
+/// A node that gives way to its neighbour leaves its parent's separator behind, which is a long one here.
+#[test]
+fn long_separators_between_merged_nodes_are_reused() {
+    let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+    let medium = Mapped::anonymous(options).expect("address space");
+    let (writer, names) = (Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory")), Names::default());
+    let tree_set = TreeSet::<Mapped, designs::buffered, Names>::new(writer.clone(), names.clone(), Search::detect());
+    let root = tree_set.create_tree(&mut writer.clock().pin().expect("sound"), 1).expect("memory");
+    let key = |number: u32| format!("{:04}, of which there are many: {:04}", number / 50, number % 50).into_bytes();
+    let round = |_| {
+        for number in 0..20_000 {
+            let (key, mut guard) = (key(number), writer.clock().pin().expect("sound"));
+            tree_set.put(&root, &mut guard, &key, names.write_record(&key)).expect("memory");
+        }
+        for number in 0..20_000 {
+            if number % 1_000 == 0 {
+                writer.end_epoch().expect("sound");
+            }
+            assert!(tree_set.remove(&root, &mut writer.clock().pin().expect("sound"), &key(number)).is_ok());
+        }
+        (0..3).for_each(|_| assert!(writer.end_epoch().is_ok()));
+        tree_set.volatile_bytes()
+    };
+    let rounds: Vec<_> = (0..6).map(round).collect();
+    assert!(rounds[2..].iter().all(|bytes| *bytes == rounds[2]), "{rounds:?}");
+}
