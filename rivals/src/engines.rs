@@ -3,6 +3,9 @@
 //! store. Every store that has a cache gets [`CACHE_BYTES`], or half of its memory if that is limited. Everything else
 //! is default except compression, which is off because the values are incompressible.
 
+#[cfg(feature = "berkeley")]
+#[expect(unsafe_code, reason = "calls a library of C")]
+mod berkeley;
 mod fjall;
 mod fjall_transactions;
 mod holm;
@@ -94,6 +97,11 @@ pub(crate) const ENGINES: &[Entry] = &[
     Entry { name: "sled",     ours: false, open: sled::open,         usual: ALL,  keeps_synced: false, modes: SLED },
     #[cfg(feature = "rocksdb")]
     Entry { name: "rocksdb",  ours: false, open: rocksdb::open,  usual: PLAIN, keeps_synced: true, modes: ROCKSDB },
+    #[cfg(feature = "berkeley")]
+    Entry { name: "berkeley", ours: false, open: berkeley::open, usual: ALL,   keeps_synced: true, modes: BERKELEY },
+    #[cfg(feature = "berkeley")]
+    Entry { name: BERKELEY_UNSAFE, ours: false, open: berkeley::open_unsafe, usual: NONE, keeps_synced: false,
+            modes: NO_LOG },
 ];
 
 const HOLM: [&str; 2] = ["Buffered, 10 ms", "Strict"];
@@ -106,6 +114,16 @@ const MAPPED: [&str; 2] = ["WRITE_MAP and NO_SYNC, not safe from power cuts", "W
 const SLED: [&str; 2] = ["flush every 500 ms", "flush: sync_file_range, not safe from power cuts"];
 #[cfg(feature = "rocksdb")]
 const ROCKSDB: [&str; 2] = ["log written, not synced", "WriteOptions::sync"];
+
+#[cfg(feature = "berkeley")]
+const BERKELEY: [&str; 2] = ["DB_TXN_WRITE_NOSYNC", "default"];
+#[cfg(feature = "berkeley")]
+const BERKELEY_UNSAFE: &str = "berkeley-unsafe";
+#[cfg(feature = "berkeley")]
+const NO_LOG: [&str; 2] = ["no log, not safe from kills", "no log, not safe from kills"];
+
+/// The features that add engines, for who names one of an absent feature.
+const ADDED: [(&str, bool); 2] = [("rocksdb", cfg!(feature = "rocksdb")), ("berkeley", cfg!(feature = "berkeley"))];
 
 /// Returns the engine of that name.
 pub(crate) fn entry(name: &str) -> Result<&'static Entry, UnknownEngine> {
@@ -120,7 +138,10 @@ impl std::fmt::Display for UnknownEngine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "no engine is named {:?}; expected one of", self.0)?;
         ENGINES.iter().try_for_each(|entry| write!(f, " {}", entry.name))?;
-        if cfg!(feature = "rocksdb") { Ok(()) } else { write!(f, " (and rocksdb, with --features rocksdb)") }
+        ADDED
+            .iter()
+            .filter(|(_, there)| !there)
+            .try_for_each(|(name, _)| write!(f, " (and {name}, with --features {name})"))
     }
 }
 

@@ -17,6 +17,7 @@ const UNSAFE_ROOMS: &[&str] = &[
     "crates/holm-medium/src/sys/",
     "crates/holm-search/src/x86_64/",
     "rivals/maps/src/peers/absl.rs",
+    "rivals/src/engines/berkeley.rs",
     "rivals/src/engines/lmdb.rs",
     "shells/capi/src/",
     "shells/node/src/",
