@@ -4,9 +4,9 @@
 use crate::guide::{Aside, Linear, Segments, Sentinels, Vector};
 use crate::inner::Contiguous;
 use crate::leaf::bd_tree::Literal;
-use crate::leaf::fp_tree::VECTORS;
 use crate::leaf::ss_tree::{MOVING, SsTree};
 use crate::leaf::{self, blackhole::Blackhole, circ::Circ, fast_fair::FastFair};
+use crate::look::{ONE_BY_ONE, VECTORS};
 use holm_tree::inner::Sorted;
 use holm_tree::leaf::buffered::{Buffered, NoFingerprints, Triple};
 
@@ -29,14 +29,15 @@ holm_tree::designs! { $ for_each_design after holm_tree::designs {buffered, holm
     /// returns.
     borders_shared: leaf leaf::borders_shared::BordersShared, parent Sorted<8>, upper Sorted<8>;
     /// Isle-Tree: each line is sorted on its own and has a counter. Durable when an operation returns.
-    isle: leaf leaf::isle::Isle<7>, parent Sorted<8>, upper Sorted<8>;
+    isle: leaf leaf::isle::Isle<7, ONE_BY_ONE>, parent Sorted<8>, upper Sorted<8>;
     /// wB+-Tree: a bitmap, and an array of slots in key order. Durable when an operation returns.
-    wb_tree: leaf leaf::wb_tree::WbTree, parent Sorted<8>, upper Sorted<8>;
+    wb_tree: leaf leaf::wb_tree::WbTree<28, 6>, parent Sorted<8>, upper Sorted<8>;
     /// FPTree: a bitmap and fingerprints. Durable when an operation returns.
     fp_tree: leaf leaf::fp_tree::FpTree<VECTORS>, parent Sorted<8>, upper Sorted<8>;
     /// NV-Tree: an append-only leaf in which the last record of a key decides. Its inner nodes lie in one array, which
     /// is rebuilt when a leaf parent is full. Durable when an operation returns.
-    nv_tree: leaf leaf::nv_tree::NvTree<30, 0>, parent Sorted<4>, upper Contiguous<8>;
+    nv_tree: leaf leaf::nv_tree::NvTree<30, 1, 0, ONE_BY_ONE>,
+        parent Sorted<4>, upper Contiguous<8>;
     /// LB+-Tree: fingerprints, and inserts into the header's line. Durable when an operation returns.
     lb_tree: leaf leaf::lb_tree::LbTree, parent Sorted<8>, upper Sorted<8>;
     /// The strict leaf for byte strings: FPTree's fingerprints, LB+-Tree's inserts, and one word for bitmap and link.

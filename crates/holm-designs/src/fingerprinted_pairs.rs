@@ -9,17 +9,13 @@
 //!       48-511  29 pairs {head, payload}; slot s lies in line s / 4, rounded up
 //! ```
 
+use crate::look::VECTORS;
 use holm_medium::{Medium, Word, WriteHandle, atomics, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{MOST_PAIRS, Pairs, ReadContext};
 use holm_tree::pair::Pair;
 use holm_tree::pair::slots;
 use holm_tree::pairs::IndexedPair;
-
-/// Fingerprints are compared with vectors.
-pub const VECTORS: usize = 0;
-/// Fingerprints are compared one by one, as in FPTree's paper.
-pub const ONE_BY_ONE: usize = 1;
 
 /// The number of slots.
 pub const SLOTS: usize = 29;

@@ -13,6 +13,7 @@ pub mod guide;
 pub mod inner;
 pub mod leaf;
 mod lineage;
+pub mod look;
 mod roster;
 mod row;
 pub mod variants;

@@ -5,11 +5,12 @@
 //! that block is free again afterwards.
 //!
 //! ```text
-//! state     bitmap 32 | keyspace 24 | LEAF, FIRST, LOG | zero 5
+//! state     bitmap 32 | keyspace 24 | LEAF, FIRST, LOG | level 5; of leaves and logs zero
 //! next      number of the next leaf 32 | zero 32
 //! ```
 
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
+use holm_tree::inner::NodeHeader;
 use holm_tree::leaf::{BlockByte, BlockState, Home, damaged};
 
 /// The block is a leaf.
@@ -18,6 +19,8 @@ const LEAF: u64 = 1 << 56;
 const FIRST: u64 = 1 << 57;
 /// The block is a log.
 const LOG: u64 = 1 << 58;
+/// Where the level of a durable inner node lies.
+const LEVEL: u32 = 59;
 
 persistent! {
     /// The two words.
@@ -68,7 +71,29 @@ impl Roster {
         handle.persist(&self.state);
     }
 
-    /// Makes an unreachable block a leaf like another one, with its own bits and the same next leaf. The caller
+    /// Makes the block the first node of its level. Everything else of the node must already be durable.
+    ///
+    /// # Panics
+    /// For a level beyond 31: a tree of nodes that are half full has no such level.
+    pub fn begin_node<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, node_header: NodeHeader, bits: u32) {
+        let NodeHeader { keyspace, level, .. } = node_header;
+        assert!((1..32).contains(&level), "five bits of a level");
+        let home = u64::from(level) << LEVEL | FIRST | u64::from(keyspace & 0xff_ffff) << 32;
+        // The commit word: a search that finds the node finds its children.
+        handle.write(&self.state, home | u64::from(bits));
+        // Before the operation returns: otherwise a crash leaves a tree without a root, and recovery must make one.
+        handle.persist(&self.state);
+    }
+
+    /// What the block says of itself if it is a durable inner node. Total over any bits.
+    pub fn node_header(&self) -> Option<NodeHeader> {
+        let state = self.state.read();
+        let level = (state >> LEVEL) as u32;
+        let sound = level > 0 && state & (LEAF | LOG) == 0 && self.next.read() <= u64::from(u32::MAX);
+        sound.then_some(NodeHeader { keyspace: (state >> 32) as u32 & 0xff_ffff, level, first: state & FIRST != 0 })
+    }
+
+    /// Makes an unreachable block a leaf or node like another one, with its own bits and the same next leaf. The caller
     /// flushes.
     pub fn follow<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, other: &Self, bits: u32) {
         // Survivor in fp_tree (store): the bits are written once more before the leaf is linked.

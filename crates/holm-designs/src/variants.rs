@@ -5,11 +5,12 @@
 use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segments, Sentinels, Vector};
 use crate::inner::{Contiguous, Durable};
 use crate::leaf::bd_tree::{Chained, Mirrored};
-use crate::leaf::fp_tree::{FpTree, ONE_BY_ONE};
+use crate::leaf::fp_tree::FpTree;
 use crate::leaf::isle::{Isle, node::IsleNode};
 use crate::leaf::nv_tree::NvTree;
 use crate::leaf::ss_tree::{MOVING, STAYING, SsTree};
-use crate::leaf::{circ::Circ, fast_fair::FastFair};
+use crate::leaf::{circ::Circ, fast_fair::FastFair, wb_tree::WbTree};
+use crate::look::{ONE_BY_ONE, VECTORS};
 use holm_tree::inner::{Halved, Interpolated, Sorted};
 use holm_tree::leaf::buffered::{AsFound, Buffered, Fingerprints as Bytes, Triple};
 use holm_tree::locks::{LockArray, PerLeaf};
@@ -124,21 +125,43 @@ holm_tree::designs! { $ for_each_variant:
     /// BD+Tree's leaf of up to four blocks.
     holm_four: leaf Buffered<4, (Triple, Bytes)>, parent Sorted<8>, upper Sorted<8>;
     /// NV-Tree's leaf below inner nodes that split, as in the other designs.
-    nv_tree_splitting: leaf NvTree<30, 0>, parent Sorted<8>, upper Sorted<8>;
+    nv_tree_splitting: leaf NvTree<30, 1, 0, ONE_BY_ONE>, parent Sorted<8>, upper Sorted<8>;
     /// NV-Tree in leaves of 1 KiB: as many records as one word can count and mark.
-    nv_tree_1k: leaf NvTree<58, 8>, parent Sorted<4>, upper Contiguous<8>;
+    nv_tree_1k: leaf NvTree<58, 1, 8, ONE_BY_ONE>, parent Sorted<4>, upper Contiguous<8>;
+    /// The same in leaves of 2 KiB, with three words that count.
+    nv_tree_2k: leaf NvTree<125, 3, 0, ONE_BY_ONE>, parent Sorted<4>, upper Contiguous<8>;
+    /// NV-Tree whose records are compared with vectors.
+    nv_tree_vectors: leaf NvTree<30, 1, 0, VECTORS>, parent Sorted<4>, upper Contiguous<8>;
+    /// The same in leaves of 1 KiB.
+    nv_tree_vectors_1k: leaf NvTree<58, 1, 8, VECTORS>, parent Sorted<4>, upper Contiguous<8>;
+    /// The same in leaves of 2 KiB.
+    nv_tree_vectors_2k: leaf NvTree<125, 3, 0, VECTORS>, parent Sorted<4>, upper Contiguous<8>;
     /// FPTree whose fingerprints are compared one by one: the paper's.
     fp_tree_scalar: leaf FpTree<ONE_BY_ONE>, parent Sorted<8>, upper Sorted<8>;
     /// Isle-Tree in leaves of 1 KiB.
-    isle_1k: leaf Isle<15>, parent Sorted<8>, upper Sorted<8>;
+    isle_1k: leaf Isle<15, ONE_BY_ONE>, parent Sorted<8>, upper Sorted<8>;
     /// Isle-Tree in leaves of 2 KiB.
-    isle_2k: leaf Isle<31>, parent Sorted<8>, upper Sorted<8>;
+    isle_2k: leaf Isle<31, ONE_BY_ONE>, parent Sorted<8>, upper Sorted<8>;
+    /// Isle-Tree whose lines are compared with vectors, in place of hops.
+    isle_vectors: leaf Isle<7, VECTORS>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in leaves of 1 KiB.
+    isle_vectors_1k: leaf Isle<15, VECTORS>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in leaves of 2 KiB.
+    isle_vectors_2k: leaf Isle<31, VECTORS>, parent Sorted<8>, upper Sorted<8>;
     /// Isle-Tree with its leaves' latches in the nodes above them, one per child: the paper's lock array.
-    isle_lock_array: leaf Isle<7>, parent Sorted<8, LockArray<64>>, upper Sorted<8>;
+    isle_lock_array: leaf Isle<7, ONE_BY_ONE>, parent Sorted<8, LockArray<64>>, upper Sorted<8>;
     /// Isle-Tree with durable nodes above the leaves too: the paper's `Isle_all`.
-    isle_all: leaf Isle<7>, parent Durable<IsleNode<7>>, upper Durable<IsleNode<7>>;
+    isle_all: leaf Isle<7, ONE_BY_ONE>, parent Durable<IsleNode<7>>, upper Durable<IsleNode<7>>;
     /// The same with five children per node.
-    isle_all_narrow: leaf Isle<7>, parent Durable<IsleNode<1>>, upper Durable<IsleNode<1>>;
+    isle_all_narrow: leaf Isle<7, ONE_BY_ONE>, parent Durable<IsleNode<1>>, upper Durable<IsleNode<1>>;
+    /// wB+-Tree in leaves of 1 KiB.
+    wb_tree_1k: leaf WbTree<56, 14>, parent Sorted<8>, upper Sorted<8>;
+    /// wB+-Tree in leaves of 2 KiB.
+    wb_tree_2k: leaf WbTree<116, 22>, parent Sorted<8>, upper Sorted<8>;
+    /// wB+-Tree at all levels, with durable nodes above the leaves too: the paper's.
+    wb_tree_all: leaf WbTree<28, 6>, parent Durable<WbTree<28, 6>>, upper Durable<WbTree<28, 6>>;
+    /// The same with four children per node.
+    wb_tree_all_narrow: leaf WbTree<28, 6>, parent Durable<WbTree<4, 6>>, upper Durable<WbTree<4, 6>>;
     /// BD+Tree without fingerprints, and with links from leaf to leaf in their place, which recovery follows.
     bd_tree_chained: leaf Chained, parent Sorted<8>, upper Sorted<8>;
     /// BD+Tree's leaf whose fingerprints are searched in a copy beside the block: a lookup of an absent key reads no

@@ -75,6 +75,15 @@ macro_rules! persistent {
     };
 }
 
+/// The words of which a persistent value consists, in order.
+#[inline]
+pub fn words<T: Persistent>(what: &T) -> &[Word] {
+    // SAFETY: `T` is `Persistent`: it consists of words only, without padding, which may be read as atomics while other
+    // threads store to them. `Scratch` and `Word` are both `repr(transparent)` over `AtomicU64`. The words are those of
+    // `what`, for as long as it is borrowed.
+    unsafe { std::slice::from_raw_parts((&raw const *what).cast::<Word>(), size_of::<T>() / size_of::<Word>()) }
+}
+
 /// Words as the atomics that vector kernels read. The kernels cannot write through them: they take shared slices, and
 /// their crate uses atomics for loads only.
 #[inline]

@@ -29,7 +29,14 @@ holm_designs::for_each_design!(of_designs);
 /// With durable nodes, which have scripts of their own.
 pub mod durable {
     use super::{Subject, variants};
-    subjects! { ALL, variants: fast_fair_all fast_fair_all_narrow isle_all isle_all_narrow }
+    subjects! { ALL, variants: fast_fair_all fast_fair_all_narrow isle_all isle_all_narrow wb_tree_all
+    wb_tree_all_narrow }
+}
+
+/// Of one and two kilobytes, whose header differs from that of 512 bytes.
+pub mod wide {
+    use super::{Subject, variants};
+    subjects! { ALL, variants: wb_tree_1k nv_tree_2k }
 }
 
 /// With the leaves' latches in the nodes above them.
@@ -57,7 +64,7 @@ pub mod chained {
 }
 
 /// The variants with tests of their own, which are in every build.
-pub static APART: &[&[&Subject]] = &[durable::ALL, locked::ALL, subnodes::ALL, mirrored::ALL, chained::ALL];
+pub static APART: &[&[&Subject]] = &[durable::ALL, wide::ALL, locked::ALL, subnodes::ALL, mirrored::ALL, chained::ALL];
 
 /// With known bugs. The canary without one is in no list.
 pub mod faulty {

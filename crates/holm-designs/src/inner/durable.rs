@@ -29,6 +29,12 @@ pub trait Node: Persistent + Sized {
     fn count(&self, volatile: &Self::Volatile) -> usize;
     /// A child. Total over any bits.
     fn slot(&self, index: usize) -> Slot;
+    /// How many of the first `len` children behind the first one have keys up to this one. By default, the linear scan
+    /// of most papers.
+    #[inline]
+    fn rank(&self, len: usize, head: u64) -> usize {
+        (1..=len).take_while(|index| self.slot(*index).head <= head).count()
+    }
 
     /// Makes the block the first node of its level, with one or two children. The node becomes durable and reachable in
     /// one step.
@@ -129,10 +135,9 @@ impl<N: Node> Inner for Durable<N> {
     fn child(&self, index: usize) -> u32 {
         self.slot(index).payload as u32
     }
-    /// The papers' linear scan.
     #[inline]
     fn rank(&self, _: Search, len: usize, head: u64) -> usize {
-        self.look().map_or(0, |block| (1..=len).take_while(|index| block.slot(*index).head <= head).count())
+        self.look().map_or(0, |block| block.rank(len.min(N::CHILDREN - 1), head))
     }
 
     fn fill<M: Medium, K: Keys>(&self, context: &mut NodeContext<'_, '_, M>, contents: NodeContents<'_, K>) {

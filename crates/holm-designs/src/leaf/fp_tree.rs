@@ -16,7 +16,7 @@
 //! In a log, the roster's 32 bits have the number of the leaf that is split, and its `next` the right half.
 
 use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS};
-pub use crate::fingerprinted_pairs::{ONE_BY_ONE, VECTORS};
+use crate::look::VECTORS;
 use crate::roster::Roster;
 use holm_medium::{Medium, Result, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};

@@ -15,7 +15,8 @@
 //!
 //! Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
-use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS, VECTORS, line};
+use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS, line};
+use crate::look::VECTORS;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{

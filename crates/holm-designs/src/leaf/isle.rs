@@ -2,7 +2,8 @@
 //!
 //! Durable when an operation returns. A change shifts pairs within one line and then stores that line's counter: it
 //! flushes two lines, wherever the key lies. A lookup goes from line to line and *hops* to the next one when a key is
-//! too great. Leaves split and merge by replacement, see `lineage`: fresh leaves are compact and sorted as a whole.
+//! too great; or it compares all heads with vectors, as the last parameter says. Leaves split and merge by replacement,
+//! see `lineage`: fresh leaves are compact and sorted as a whole.
 //!
 //! ```text
 //! bytes 0-23    lineage
@@ -20,7 +21,9 @@
 pub mod node;
 
 use crate::lineage::Lineage;
-use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
+use crate::look::{ONE_BY_ONE, VECTORS};
+use holm_medium::{Medium, Result, Word, WriteHandle, atomics, persistent, words};
+use holm_search::Search;
 use holm_tree::keys::{Keys, Role, Slot};
 use holm_tree::leaf::{
     BlockByte, BlockState, ByBlock, Full, Home, KeyRange, Leaf, MOST_PAIRS, Merge, MergeRequest, MergedInto, OneBlock,
@@ -35,18 +38,22 @@ use std::cmp::Ordering;
 const WIDTH: usize = 4;
 /// The number of counters in a word.
 const COUNTERS: usize = 8;
+/// The number of lines that one call of a vector kernel compares.
+const WINDOW: usize = 8;
+/// Of the words of such a call, those with the head of a pair.
+const HEADS: u64 = 0x5555_5555_5555_5555;
 
 persistent! {
     /// A line of header and lines of pairs: seven of them make 512 bytes, fifteen 1 KiB, 31 2 KiB.
     #[repr(align(64))]
-    pub struct Isle<const LINES: usize> {
+    pub struct Isle<const LINES: usize, const LOOK: usize> {
         lineage: Lineage,
         counters: [Word; 5],
         lines: [[Pair; 4]; LINES],
     }
 }
 
-const _: () = assert!(size_of::<Isle<7>>() == 512 && size_of::<Isle<31>>() == 2048);
+const _: () = assert!(size_of::<Isle<7, ONE_BY_ONE>>() == 512 && size_of::<Isle<31, ONE_BY_ONE>>() == 2048);
 
 /// Where a pair lies: its line, and its slot there.
 type LineSlot = (usize, usize);
@@ -65,7 +72,7 @@ struct Survey {
     stale: Option<usize>,
 }
 
-impl<const LINES: usize> Isle<LINES> {
+impl<const LINES: usize, const LOOK: usize> Isle<LINES, LOOK> {
     /// Two neighbours merge if they hold at most this many pairs together: three quarters, so that the next few inserts
     /// do not split the leaf again.
     const MERGE_UP_TO: usize = Self::CAPACITY * 3 / 4;
@@ -90,6 +97,10 @@ impl<const LINES: usize> Isle<LINES> {
     fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<(LineSlot, Slot)> {
         let skip = self.skip();
         let head = K::head(search_key, skip);
+        if LOOK == VECTORS {
+            let found = self.equal_heads(context.search, head).map(|at| (at, self.lines[at.0][at.1].slot()));
+            return found.into_iter().find(|(_, slot)| context.keys.is(*slot, search_key));
+        }
         for (line, count) in self.counts().into_iter().enumerate() {
             for (at, pair) in self.lines[line][..count].iter().enumerate() {
                 let slot = pair.slot();
@@ -101,6 +112,22 @@ impl<const LINES: usize> Isle<LINES> {
             }
         }
         None
+    }
+
+    /// The pairs that count and have this head: all lines are compared with vectors, and none is hopped over.
+    #[inline]
+    fn equal_heads(&self, search: Search, head: u64) -> impl Iterator<Item = LineSlot> {
+        let counts = self.counts();
+        let windows = words(&self.lines).chunks(WINDOW * 2 * WIDTH).enumerate();
+        windows.flat_map(move |(window, lines)| {
+            let mut rest = search.words_equal(atomics(lines), head) & HEADS;
+            std::iter::from_fn(move || {
+                let word = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some((window * WINDOW + word / (2 * WIDTH), word / 2 % WIDTH))
+            })
+            .filter(move |(line, at)| *at < counts[*line])
+        })
     }
 
     /// Makes a line's counter durable.
@@ -186,7 +213,7 @@ fn vacate<M: Medium, K: Keys>(handle: &mut WriteHandle<'_, M>, pair: &Pair) {
     }
 }
 
-impl<const LINES: usize> Leaf for Isle<LINES> {
+impl<const LINES: usize, const LOOK: usize> Leaf for Isle<LINES, LOOK> {
     const SOURCE: &'static str = "Isle-Tree: Wang and Chattopadhyay, DATE 2020";
     const CAPACITY: usize = {
         assert!(LINES <= 5 * COUNTERS && LINES * WIDTH <= MOST_PAIRS);
@@ -344,7 +371,7 @@ impl<const LINES: usize> Leaf for Isle<LINES> {
     }
 }
 
-impl<const LINES: usize> Scrubbed for Isle<LINES> {
+impl<const LINES: usize, const LOOK: usize> Scrubbed for Isle<LINES, LOOK> {
     fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -387,9 +414,9 @@ impl<const LINES: usize> Scrubbed for Isle<LINES> {
     }
 }
 
-impl<const LINES: usize> Prefetch for Isle<LINES> {}
+impl<const LINES: usize, const LOOK: usize> Prefetch for Isle<LINES, LOOK> {}
 
-impl<const LINES: usize> Merge for Isle<LINES> {
+impl<const LINES: usize, const LOOK: usize> Merge for Isle<LINES, LOOK> {
     fn sparse<K: Keys>(&self, _: ReadContext<'_, (), K>) -> bool {
         self.filled() < Self::CAPACITY / 2
     }

@@ -14,6 +14,7 @@ mod ss_tree;
 mod stage;
 mod strict;
 mod variants;
+mod wide;
 
 /// Scatters numbers.
 fn mixed(i: u64) -> u64 {

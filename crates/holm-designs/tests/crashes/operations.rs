@@ -69,6 +69,29 @@ pub fn every_operation<L: Staged, S: Sample>(keys: &S, turn: u64) {
     assert!(images > 1_500, "{images}");
 }
 
+/// These fills, a few positions, and every operation but splits: for leaves of which the stage holds two.
+pub fn some_operations<L: Staged, S: Sample>(keys: &S, turn: u64, fills: &[usize]) {
+    let stage = Stage::<L, S>::new(keys);
+    let put = |rank: usize, turn: u64| Act::Put(keys.ranked(rank), keys.payload(&keys.ranked(rank), turn));
+    let mut images = 0;
+    for &count in fills {
+        let ranks: Vec<_> = (0..count).map(|index| 2 * index + 1).collect();
+        let start = full_leaf(&stage, &ranks, turn);
+        let mut check = |acts: &[Act<S::Separator>]| {
+            let verdict = explore(&stage, &start, acts, LeftOut::Nothing);
+            assert_eq!(verdict.wrong, Vec::<String>::new());
+            images += verdict.images;
+        };
+        check(&[put(2 * count, turn)]);
+        for rank in [ranks.first(), ranks.get(count / 2), ranks.last()].into_iter().flatten() {
+            check(&[put(rank - 1, turn)]);
+            check(&[put(*rank, turn + 1)]);
+            check(&[Act::Remove(keys.ranked(*rank))]);
+        }
+    }
+    assert!(images > 30, "{images}");
+}
+
 /// A full leaf of these keys, put in another order.
 pub fn full_leaf<L: Staged, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> Bits {
     let fresh = Stage::<L, S>::new(&stage.keys);

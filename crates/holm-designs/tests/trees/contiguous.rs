@@ -3,6 +3,7 @@
 use crate::fixture::mixed;
 use holm_designs::inner::Contiguous;
 use holm_designs::leaf::nv_tree::NvTree;
+use holm_designs::look::ONE_BY_ONE;
 use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
 use holm_tree::inner::{FreshNode, Inner, NewChild, NodeContents, NodeContext, NodeHeader, Range, Route, Sorted};
@@ -91,7 +92,7 @@ struct Narrow;
 
 impl Design for Narrow {
     const NAME: &'static str = "narrow";
-    type Leaf = NvTree<30, 0>;
+    type Leaf = NvTree<30, 1, 0, ONE_BY_ONE>;
     type LeafParent = Sorted<1>;
     type Upper = Contiguous<1>;
 }

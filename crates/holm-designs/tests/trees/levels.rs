@@ -92,6 +92,36 @@ impl<const LINES: u64> Prices for Row<LINES> {
     const TOP: Cost = (LINES + 1, 2);
 }
 
+/// wB+-Tree, with `SLOTS` slots behind a header of one line.
+struct Arrayed<const SLOTS: u64>;
+
+impl<const SLOTS: u64> Prices for Arrayed<SLOTS> {
+    const MOST: usize = SLOTS as usize;
+    fn insert(_: usize, _: usize) -> Cost {
+        (4, 3)
+    }
+    fn remove(_: usize, _: usize) -> Cost {
+        (3, 3)
+    }
+    // The right half; then the link and the shorter array, in one line.
+    const SPLIT: Cost = (1 + (SLOTS / 2).div_ceil(4) + 1, 2);
+    const TOP: Cost = (3, 2);
+}
+
+/// Its leaf, whose split goes through a log.
+struct Logged;
+
+impl Prices for Logged {
+    const MOST: usize = 28;
+    fn insert(count: usize, at: usize) -> Cost {
+        Arrayed::<28>::insert(count, at)
+    }
+    fn remove(count: usize, at: usize) -> Cost {
+        Arrayed::<28>::remove(count, at)
+    }
+    const SPLIT: Cost = (9, 4);
+}
+
 /// A tree by its keys: the nodes of each level, and for each node the least keys of its children. Level 0 has the
 /// pairs.
 struct Shadow {
@@ -247,4 +277,10 @@ fn fast_fair_throughout_flushes_what_the_page_says() {
 fn isle_throughout_flushes_what_the_page_says() {
     assert!(follows::<Isle, Row<7>>("isle_all", 25_000, 1) > 100);
     assert!(follows::<Isle, Row<1>>("isle_all_narrow", 8_000, 2) > 20);
+}
+
+#[test]
+fn wb_tree_throughout_flushes_what_the_page_says() {
+    follows::<Logged, Arrayed<28>>("wb_tree_all", 25_000, 1);
+    follows::<Logged, Arrayed<4>>("wb_tree_all_narrow", 8_000, 2);
 }

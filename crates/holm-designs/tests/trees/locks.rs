@@ -4,6 +4,7 @@
 use crate::fixture::{TreeFixture, mixed};
 use crate::strict::readers_beside_writers;
 use holm_designs::leaf::isle::Isle;
+use holm_designs::look::ONE_BY_ONE;
 use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps};
 use holm_search::Search;
 use holm_tree::inner::Sorted;
@@ -17,7 +18,7 @@ struct Narrow<L>(PhantomData<L>);
 
 impl<L: Locks> Design for Narrow<L> {
     const NAME: &'static str = "narrow";
-    type Leaf = Isle<7>;
+    type Leaf = Isle<7, ONE_BY_ONE>;
     type LeafParent = Sorted<1, L>;
     type Upper = Sorted<1>;
 }

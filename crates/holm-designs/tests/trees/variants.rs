@@ -5,7 +5,7 @@ use crate::agree;
 use crate::fixture::{ORDERS, Order, TreeFixture, mixed};
 use holm_designs::variants::{
     self, CAPABILITIES, bd_tree_chained, circ_sentinels, fast_fair_fingerprints_4k, fast_fair_sentinels_4k,
-    holm_prints_aside,
+    holm_prints_aside, isle_vectors_1k, nv_tree_2k, nv_tree_vectors_2k, wb_tree_2k,
 };
 use holm_search::Search;
 use holm_tree::{Design, TreeSet, Words};
@@ -37,6 +37,10 @@ fn byte_strings_with_equal_heads_agree_with_a_map() {
     names_agree::<circ_sentinels>();
     names_agree::<holm_prints_aside>();
     names_agree::<bd_tree_chained>();
+    names_agree::<isle_vectors_1k>();
+    names_agree::<nv_tree_2k>();
+    names_agree::<nv_tree_vectors_2k>();
+    names_agree::<wb_tree_2k>();
 }
 
 /// Enough pairs that a node above leaf parents has several lines of separators; if it is short, more than one such
@@ -76,7 +80,7 @@ fn spent(fixture: &TreeFixture<Words>, order: Order) -> Vec<(u64, u64)> {
 }
 
 /// The designs from which variants differ.
-const BASES: [&str; 8] = ["fast_fair", "circ", "isle", "fp_tree", "nv_tree", "buffered", "holm", "bd_tree"];
+const BASES: [&str; 9] = ["fast_fair", "circ", "isle", "wb_tree", "fp_tree", "nv_tree", "buffered", "holm", "bd_tree"];
 
 /// The base of a variant's leaf, and the leaf's size.
 fn kin(variant: &str) -> (&str, Option<&str>) {
@@ -99,6 +103,6 @@ fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
             // Of the longer nodes, the first one in the list is the plain one.
             assert!(*bases.entry(kin(name)).or_insert_with(|| spent.clone()) == spent, "{name}, {order_name}");
         }
-        assert_eq!(bases.len(), 17, "four sizes of two, three and two of two more, and one of the others");
+        assert_eq!(bases.len(), 21, "four sizes of two, three of three more, and one of the others");
     }
 }

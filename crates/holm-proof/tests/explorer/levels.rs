@@ -1,9 +1,11 @@
-//! Designs with durable nodes above the leaves: every scenario, and scripts with six or five children per node, so that
+//! Designs with durable nodes above the leaves: every scenario, and scripts with four to six children per node, so that
 //! few pairs make a high tree. Also the table, with nodes of the usual size, and each of the nodes' sites left out.
 
 use holm_medium::MediumError;
 use holm_proof::script::{empty_out, merge, random};
-use holm_proof::subjects::durable::{fast_fair_all, fast_fair_all_narrow, isle_all, isle_all_narrow};
+use holm_proof::subjects::durable::{
+    fast_fair_all, fast_fair_all_narrow, isle_all, isle_all_narrow, wb_tree_all, wb_tree_all_narrow,
+};
 use holm_proof::{
     Bounds, Choice, Contents, Crashes, Entry, Event, History, Order, Persistency, Plan, Reader, Script, Site, Snapshot,
     Step, TreeFixture,
@@ -23,6 +25,11 @@ mod narrow_isle {
     holm_proof::for_each_scenario!(tests, holm_proof::subjects::durable::isle_all_narrow);
 }
 
+mod narrow_wb {
+    use super::scenarios;
+    holm_proof::for_each_scenario!(tests, holm_proof::subjects::durable::wb_tree_all_narrow);
+}
+
 fn no_holes(subject: &'static Subject) {
     let rows = table::rows(subject, table::quick()).unwrap_or_else(|violation| panic!("{violation}"));
     println!("{}", table::Table(&rows));
@@ -34,6 +41,7 @@ fn no_holes(subject: &'static Subject) {
 fn every_cell_is_covered_or_excused() {
     no_holes(&fast_fair_all);
     no_holes(&isle_all);
+    no_holes(&wb_tree_all);
 }
 
 /// Ascending keys, which make this many leaves; then keys of the lowest leaf until it is full; then a few more.
@@ -86,14 +94,20 @@ fn scripts_split_nodes_as_they_say() {
     let said = [(2, 1), (2, 1), (1, 0), (3, 1)];
     assert_eq!(climbs(&fast_fair_all_narrow).map(|script| climbed(&fast_fair_all_narrow, &script)), said);
     assert_eq!(climbs(&isle_all_narrow).map(|script| climbed(&isle_all_narrow, &script)), said);
+    assert_eq!(climbs(&wb_tree_all_narrow).map(|script| climbed(&wb_tree_all_narrow, &script)), said);
+}
+
+/// The model of power failures under which a design promises most.
+fn power(subject: &'static Subject) -> Persistency {
+    if subject.capabilities.needs_line_order { Persistency::Line } else { Persistency::Word }
 }
 
 /// Every model that the design must survive, with one crash and two, and with a reader beside the writer.
 fn survives(subject: &'static Subject, scripts: &[Script]) {
-    let (line, visible) = (Persistency::Line, Persistency::Visible);
+    let (power, visible) = (power(subject), Persistency::Visible);
     let reader = Some(Reader::Careful);
-    let single = [line, visible].map(|model| Plan { reader, ..Plan::suite(model) });
-    let mixed = [Plan::twice(line), Plan::mixed(line, visible), Plan::mixed(visible, line)];
+    let single = [power, visible].map(|model| Plan { reader, ..Plan::suite(model) });
+    let mixed = [Plan::twice(power), Plan::mixed(power, visible), Plan::mixed(visible, power)];
     for script in scripts {
         for plan in single.iter().chain(&mixed) {
             let report = explore(subject, script, plan).unwrap_or_else(|violation| panic!("{violation}"));
@@ -106,6 +120,7 @@ fn survives(subject: &'static Subject, scripts: &[Script]) {
 fn splits_of_nodes_survive() {
     survives(&fast_fair_all_narrow, &climbs(&fast_fair_all_narrow));
     survives(&isle_all_narrow, &climbs(&isle_all_narrow));
+    survives(&wb_tree_all_narrow, &climbs(&wb_tree_all_narrow));
 }
 
 /// A parent that shifts many children, across lines.
@@ -113,13 +128,14 @@ fn splits_of_nodes_survive() {
 fn a_wide_node_survives() {
     survives(&fast_fair_all, &[wedge(&fast_fair_all, 10, 2)]);
     survives(&isle_all, &[wedge(&isle_all, 10, 2)]);
+    survives(&wb_tree_all, &[wedge(&wb_tree_all, 10, 2)]);
 }
 
 /// What has returned needs no recovery: whatever a crash leaves after the last step, opening it writes nothing.
 /// Recovery would make a missing root, so nothing else would show that the root was not durable.
 fn rests(subject: &'static Subject, script: &Script, without: &BTreeSet<Site>) -> Result<u64, String> {
     let (fixture, mut history) = TreeFixture::create(subject, script, advance, without).expect("a sound design");
-    let mut crashes = Crashes::new(Persistency::Line, Snapshot::of(fixture.image()));
+    let mut crashes = Crashes::new(power(subject), Snapshot::of(fixture.image()));
     fixture.run(&script.steps, &mut history).expect("a sound design");
     let trace = fixture.medium().take();
     trace.iter().enumerate().for_each(|(event, entry)| crashes.pass(event, entry));
@@ -127,7 +143,7 @@ fn rests(subject: &'static Subject, script: &Script, without: &BTreeSet<Site>) -
     let mut images = 0;
     crashes.visit(&bounds, &mut Pcg64::seed_from_u64(1), |choice| {
         images += 1;
-        let revived = TreeFixture::revive(subject, &choice.snapshot(), Persistency::Line, advance, &BTreeSet::new());
+        let revived = TreeFixture::revive(subject, &choice.snapshot(), power(subject), advance, &BTreeSet::new());
         let trace = revived.map_err(|error| error.to_string())?.medium().take();
         match trace.iter().find(|entry| matches!(entry.event, Event::Write { .. })) {
             Some(entry) => Err(format!("{}: opening writes: {entry}", script.name)),
@@ -146,6 +162,7 @@ fn what_has_returned_needs_no_recovery() {
     }
     all_rest(&fast_fair_all_narrow);
     all_rest(&isle_all_narrow);
+    all_rest(&wb_tree_all_narrow);
 }
 
 /// Opens what a crash left, and checks that it holds these pairs.
@@ -228,8 +245,10 @@ fn unlinked_nodes_do_not_come_back() {
     let none = BTreeSet::new();
     nodes_do_not_come_back(&fast_fair_all_narrow, &none).expect("sound");
     nodes_do_not_come_back(&isle_all_narrow, &none).expect("sound");
+    nodes_do_not_come_back(&wb_tree_all_narrow, &none).expect("sound");
     nodes_are_no_leaves(&fast_fair_all_narrow, &none).expect("sound");
     nodes_are_no_leaves(&isle_all_narrow, &none).expect("sound");
+    nodes_are_no_leaves(&wb_tree_all_narrow, &none).expect("sound");
 }
 
 /// If recovery does not end them, an unlinked half becomes a leaf's block and is still a node. Nodes of a dropped tree
@@ -253,10 +272,10 @@ fn unlinked_nodes_must_be_ended() {
 /// The number of sites that scripts reach in these files, and those of them that no crash needs.
 fn needless(subject: &'static Subject, scripts: &[Script], files: &[&str]) -> (usize, Vec<Site>) {
     let of_nodes = |site: &Site| files.iter().any(|file| site.place.file().ends_with(file));
-    let (line, visible) = (Persistency::Line, Persistency::Visible);
+    let (power, visible) = (power(subject), Persistency::Visible);
     let few = Bounds { exhaustive: 200, pairs: 12, random: 12 };
-    let single = [line, visible].map(|model| Plan { bounds: few, ..Plan::suite(model) });
-    let plans: Vec<_> = single.into_iter().chain([Plan::twice(line), Plan::mixed(visible, line)]).collect();
+    let single = [power, visible].map(|model| Plan { bounds: few, ..Plan::suite(model) });
+    let plans: Vec<_> = single.into_iter().chain([Plan::twice(power), Plan::mixed(visible, power)]).collect();
     let mut rest = BTreeSet::new();
     for (script, plan) in scripts.iter().flat_map(|script| plans[2..].iter().map(move |plan| (script, plan))) {
         let found = explore(subject, script, plan).unwrap_or_else(|violation| panic!("{violation}")).sites;
@@ -293,4 +312,13 @@ fn nodes_of_isle_need_all_they_do() {
     scripts.extend([merge(28), empty_out(28), random(1, 28)]);
     let (all, left) = needless(&isle_all_narrow, &scripts, &["isle/node.rs", "restore.rs"]);
     assert_eq!((all, left), (32, vec![]));
+}
+
+/// wB+-Tree's nodes need all of their sites, where words of a line persist in any order.
+#[test]
+fn nodes_of_wb_tree_need_all_they_do() {
+    let mut scripts = climbs(&wb_tree_all_narrow)[..3].to_vec();
+    scripts.extend([wedge(&wb_tree_all_narrow, 2, 2), wedge(&wb_tree_all_narrow, 3, 2)]);
+    let (all, left) = needless(&wb_tree_all_narrow, &scripts, &["wb_tree/node.rs", "restore.rs"]);
+    assert_eq!((all, left), (10, vec![]));
 }

@@ -45,3 +45,5 @@ mod subnodes;
 mod table;
 #[cfg(not(one_design))]
 mod turns;
+#[cfg(not(one_design))]
+mod wide;

@@ -20,6 +20,8 @@ struct Moment {
     kind: Kind,
     /// The number of the leaf's slots that were used since it was written: for designs that append.
     used: usize,
+    /// The leaf's pairs after the operation: for designs whose arrays have several lines.
+    pairs: usize,
     /// Whether the key's pair is the only one of its line: for designs that count by lines.
     alone: bool,
 }
@@ -32,11 +34,22 @@ struct Row {
     split: fn(usize, usize) -> Cost,
     /// By the pairs of the merged leaf; `None` if leaves do not merge.
     merge: Option<fn(usize) -> Cost>,
+    /// The number of slots in which all that one operation appends must lie, and how many there are.
+    group: Option<(usize, usize)>,
 }
 
 /// The header's line and those of as many pairs.
 fn filled(pairs: usize) -> u64 {
     1 + pairs.div_ceil(4) as u64
+}
+
+/// wB+-Tree, with a slot array of that many lines.
+fn arrayed(kind: Kind, lines: u64) -> Cost {
+    match kind {
+        Kind::Insert => (3 + lines, 3),
+        Kind::Update => (1, 1),
+        Kind::Remove => (2 + lines, 3),
+    }
 }
 
 const ROWS: &[Row] = &[
@@ -45,22 +58,31 @@ const ROWS: &[Row] = &[
         operation: |at| if at.kind == Kind::Update || at.alone { (1, 1) } else { (2, 2) },
         split: |_, pairs| (filled(pairs / 2) + filled(pairs.div_ceil(2)) + 1, 2),
         merge: Some(|pairs| (filled(pairs) + 2, 2)),
+        group: None,
+    },
+    Row { design: "wb_tree", operation: |at| arrayed(at.kind, 1), split: |_, _| (9, 4), merge: None, group: None },
+    Row {
+        design: "wb_tree_1k",
+        operation: |at| arrayed(at.kind, 1),
+        // Two lines of header and seven of pairs; the log's record, its state, and its end; the leaf's two lines.
+        split: |_, _| (2 + 7 + 1 + 2 + 2, 4),
+        merge: None,
+        group: None,
     },
     Row {
-        design: "wb_tree",
-        operation: |at| match at.kind {
-            Kind::Insert => (4, 3),
-            Kind::Update => (1, 1),
-            Kind::Remove => (3, 3),
-        },
-        split: |_, _| (9, 4),
+        design: "wb_tree_2k",
+        // The number of pairs, and a byte for each.
+        operation: |at| arrayed(at.kind, (1 + at.pairs as u64).div_ceil(64)),
+        split: |_, _| (2 + 15 + 2 + 2 + 2, 4),
         merge: None,
+        group: None,
     },
     Row {
         design: "fp_tree",
         operation: |at| if at.kind == Kind::Remove { (1, 1) } else { (3, 3) },
         split: |_, _| (14, 7),
         merge: None,
+        group: None,
     },
     Row {
         design: "nv_tree",
@@ -72,6 +94,18 @@ const ROWS: &[Row] = &[
             (fresh + 1, 2)
         },
         merge: None,
+        group: None,
+    },
+    Row {
+        design: "nv_tree_2k",
+        operation: |at| if at.kind == Kind::Update && at.used.is_multiple_of(4) { (3, 2) } else { (2, 2) },
+        split: |leaves, pairs| {
+            let lines = |pairs: usize| 1 + (pairs as u64).saturating_sub(1).div_ceil(4);
+            let fresh = if leaves == 1 { lines(pairs) } else { lines(pairs / 2) + lines(pairs.div_ceil(2)) };
+            (fresh + 1, 2)
+        },
+        merge: None,
+        group: Some((58, 125)),
     },
 ];
 
@@ -88,13 +122,19 @@ fn leaves(fixture: &TreeFixture<Words>) -> Vec<(u32, usize)> {
     }
 }
 
+/// How many slots two records leave out that must lie in one group.
+fn left_out(used: usize, group: usize, all: usize) -> usize {
+    usize::from(used % group == group - 1 && used + 1 < all)
+}
+
 fn follows(row: &Row) {
     for (name, order) in ORDERS {
         let fixture = TreeFixture::of_words(row.design);
         let mut used: BTreeMap<u32, usize> = leaves(&fixture).into_iter().collect();
         let (mut splits, mut merges) = (0, 0);
+        let keys = if row.design.ends_with('k') { 2_400 } else { 600 };
         for i in 0..4_000 {
-            let key = order(mixed(i) % 600);
+            let key = order(mixed(i) % keys);
             let removes = mixed(i + 7) % 16 < if i < 2_000 { 3 } else { 14 };
             let cursor = fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(key));
             let present = cursor.pairs.iter().any(|slot| slot.head == key);
@@ -137,9 +177,13 @@ fn follows(row: &Row) {
             // A rewritten leaf has used as many slots as it had pairs before the operation.
             let came = |number: u32| i64::from(number == own) * [1, 0, -1][kind as usize];
             let anew = |(number, pairs): (u32, usize)| (number, (pairs as i64 - came(number)) as usize);
+            let pairs = now.iter().find(|(number, _)| *number == own).map_or(0, |leaf| leaf.1);
             used = now.into_iter().map(|leaf| (leaf.0, *used.get(&leaf.0).unwrap_or(&anew(leaf).1))).collect();
             let filled = used.entry(own).or_default();
-            let cost = (row.operation)(Moment { kind, used: *filled, alone });
+            if kind == Kind::Update {
+                *filled += row.group.map_or(0, |(group, all)| left_out(*filled, group, all));
+            }
+            let cost = (row.operation)(Moment { kind, used: *filled, pairs, alone });
             let wanted = (cost.0 + extra.0, cost.1 + extra.1);
             assert_eq!(
                 (spent.flushes, spent.fences),
