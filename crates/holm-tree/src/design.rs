@@ -4,10 +4,10 @@ use crate::descriptor::LeafDescriptor;
 use crate::index::Index;
 use crate::inner::{Inner, Placement};
 use crate::keys::Keys;
-use crate::leaf::{Capabilities, Durability as _, Leaf, Merge, Prefetch, ReadBlock};
+use crate::leaf::{Capabilities, Durability as _, Leaf, Merge, Overflow as _, Prefetch, ReadBlock, Recovery as _};
 use crate::levels::Levels;
 use crate::locks::Locks;
-use crate::tree_set::{DurabilityOf, TreeSet};
+use crate::tree_set::{DurabilityOf, OverflowOf, TreeSet};
 use holm_medium::{Agrees, Medium, Writer};
 use holm_search::Search;
 use std::sync::Arc;
@@ -33,6 +33,10 @@ pub trait Design: Sized + Send + Sync + 'static {
             needs_whole_keys: Self::Leaf::NEEDS_WHOLE_KEYS || LevelsOf::<Self>::NEEDS_WHOLE_KEYS,
             stores_pairs: Self::Leaf::STORES_PAIRS,
             commits_leaves: DurabilityOf::<Self>::COMMIT_ROOM > 0 && !LocksOf::<Self>::IN_NODE,
+            indexed: <Self::Leaf as Leaf>::Recovery::INDEXED
+                && OverflowOf::<Self>::BLOCKS == 1
+                && !LocksOf::<Self>::IN_NODE
+                && !in_blocks,
         }
     };
 }

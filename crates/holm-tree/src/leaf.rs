@@ -62,6 +62,8 @@ pub struct Capabilities {
     pub stores_pairs: bool,
     /// Whether writes to several leaves can take effect at one instant: see [`Versioned::COMMIT_ROOM`].
     pub commits_leaves: bool,
+    /// Whether closing writes an index of the leaves: those of a closed database need nothing but their place.
+    pub indexed: bool,
 }
 
 impl Capabilities {

@@ -9,18 +9,18 @@
 //! checksum is that of the loaded index, and what all such leaves contain is known as two sums, from which each first
 //! look subtracts.
 
-use crate::design::{DescriptorOf, Design, LevelsOf, LocksOf};
+use crate::design::{DescriptorOf, Design, LocksOf};
 use crate::index::{Rebuilt, TreeRoot};
-use crate::inner::{Inner, Placement, Route as _};
+use crate::inner::{Inner, Route as _};
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
-use crate::leaf::{BlockByte, Leaf, Overflow as _, Pairs, Recovery, damaged};
+use crate::leaf::{BlockByte, Leaf, Pairs, damaged};
 use crate::load::LoadedChild;
 use crate::locks::Locks as _;
 use crate::rebuild::found_leaves;
 use crate::slab::Slab;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use crate::tree_set::{OverflowOf, TreeSet};
+use crate::tree_set::TreeSet;
 use holm_medium::{Area, IndexedTree, LeafIndex, Medium, MediumError, Result, sum_words};
 
 /// What the index says of the leaves that were loaded by it.
@@ -35,10 +35,7 @@ pub(crate) struct Loaded {
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Whether the design's closed leaves need nothing but their place.
-    pub(crate) const INDEXED: bool = <D::Leaf as Leaf>::Recovery::INDEXED
-        && OverflowOf::<D>::BLOCKS == 1
-        && !LocksOf::<D>::IN_NODE
-        && !<LevelsOf<D> as Placement<D::Upper>>::IN_BLOCKS;
+    pub(crate) const INDEXED: bool = D::CAPABILITIES.indexed;
 
     /// Returns the version of a leaf's latch, unless a writer holds it. Looks at the leaf if no thread has.
     #[inline(always)]

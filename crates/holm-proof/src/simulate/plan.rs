@@ -126,6 +126,13 @@ pub struct FaultAt {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Design(pub &'static str);
 
+impl Design {
+    /// Whether its databases are opened by an index after they were closed.
+    pub(super) fn is_indexed(self) -> bool {
+        holm_tree::designs::CAPABILITIES.iter().any(|(name, capabilities)| *name == self.0 && capabilities.indexed)
+    }
+}
+
 impl FromStr for Design {
     type Err = String;
 
