@@ -81,6 +81,14 @@ func (h *host) administer(verb string, given []string) ([]byte, error) {
 		return h.relayed(given[0], given[1], []byte(given[2]))
 	case verb == "ENTRY" && len(given) == 2:
 		return h.putHere(given[0], []byte(given[1]))
+	case verb == "READ" && len(given) == 2:
+		return h.asLeader(given[0], []byte(given[1]))
+	case verb == "CONFIRM" && len(given) == 1:
+		return h.asLeader(given[0], nil)
+	case verb == "YIELD" && len(given) == 2:
+		return nil, h.yielded(given)
+	case verb == "LEASELESS" && len(given) == 2:
+		return nil, h.leaseless(given)
 	case verb == "HOLD" && (len(given) == 1 || len(given) == 2):
 		return nil, h.held(given)
 	case verb == "LOOK" && len(given) == 1:

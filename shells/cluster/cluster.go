@@ -230,8 +230,8 @@ func info(c *connection, _ route, _ []string) {
 		}
 		if opened := h.machines.find(shard(number)); opened != nil {
 			applied, _, keys, _ := opened.status()
-			fmt.Fprintf(&out, "group%d:leader=%d,applied=%d,keys=%d,lead_requests=%d\r\n", number, leader, applied,
-				keys, own.counts.leads.Load())
+			fmt.Fprintf(&out, "group%d:leader=%d,applied=%d,keys=%d,lead_requests=%d,leased_reads=%d\r\n", number,
+				leader, applied, keys, own.counts.leads.Load(), own.counts.leased.Load())
 		}
 	}
 	c.out = appendBulk(c.out, out.String())

@@ -34,6 +34,7 @@ type trials struct {
 	privateImage bool
 	indexApart   bool
 	staleReads   bool
+	longLease    bool
 	unwatched    bool
 	twoOwners    bool
 	// The highest level that is known, in place of the library's; 0: the library's.
@@ -51,7 +52,9 @@ func (t *trials) knows() uint8 {
 // host is a running node.
 type host struct {
 	settings *settings
-	tests    trials
+	// It takes leases as a leader.
+	leases bool
+	tests  trials
 	// The highest level of entries.
 	knows    uint8
 	machines *machines
@@ -87,7 +90,7 @@ type leaders struct{ host atomic.Pointer[host] }
 func (l *leaders) LeaderUpdated(info raftio.LeaderInfo) {
 	if host := l.host.Load(); host != nil {
 		if lane := host.lane(int(info.ShardID) - 1); lane != nil {
-			lane.leaderIs(info.LeaderID)
+			lane.leaderIs(info.LeaderID, info.Term)
 		}
 	}
 }
@@ -99,7 +102,7 @@ func quiet() {
 	}
 }
 
-func startHost(folder string, with *settings, tests trials) (*host, error) {
+func startHost(folder string, with *settings, leases bool, tests trials) (*host, error) {
 	quiet()
 	credentials, err := credentialsOf(with.Password, &with.TLS)
 	if err != nil {
@@ -121,6 +124,7 @@ func startHost(folder string, with *settings, tests trials) (*host, error) {
 	}
 	started := &host{
 		settings:    with,
+		leases:      leases,
 		tests:       tests,
 		knows:       tests.knows(),
 		credentials: credentials,

@@ -64,13 +64,20 @@ type lane struct {
 	session  *client.Session
 	writes   *queue
 	reads    *queue
+	looks    *queue
+	tenure   *tenure
+	// Whether this node takes leases as a leader.
+	takesLeases func() bool
+	isExtending atomic.Bool
 	// A bug for tests that are to catch it: reads do not ask the leader.
 	staleReads bool
 	isFull     func() bool
 	// The node that leads, if it is another one.
 	elsewhere func() (member, bool)
-	relays    *relays
-	others    *credentials
+	// The node that has a replica.
+	holder func(uint64) (member, bool)
+	relays *relays
+	others *credentials
 	// The group of this node.
 	group func() *group
 	// The level of entries.
@@ -89,12 +96,21 @@ func newLane(number, replica uint64, host *dragonboat.NodeHost) *lane {
 		session: host.GetNoOPSession(number),
 		writes:  newQueue(),
 		reads:   newQueue(),
+		looks:   newQueue(),
+		tenure:  newTenure(replica),
 		changed: make(chan struct{}),
 	}
 }
 
-// leaderIs notes who leads; 0 is nobody.
-func (l *lane) leaderIs(replica uint64) {
+// leaderIs notes who leads a term; 0 is nobody.
+func (l *lane) leaderIs(replica, term uint64) {
+	if replica != 0 {
+		if former, isNew := l.tenure.hear(replica, term); isNew && replica == l.replica {
+			go l.succeed(former, term)
+		} else if isNew {
+			go l.inquire(replica, term)
+		}
+	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if replica == 0 || replica == l.leader {
@@ -124,6 +140,8 @@ func (l *lane) ask(part []byte, writes bool) <-chan answer {
 		waits.done <- answer{err: errFull}
 	} else if writes {
 		l.writes.push(waits)
+	} else if found, isRead := l.readLeased(part); isRead {
+		waits.done <- found
 	} else {
 		l.reads.push(waits)
 	}
@@ -162,6 +180,7 @@ func again(to *queue, parts []*waiting) {
 func (l *lane) run(ctx context.Context) {
 	go loop(ctx, l.writes, mostEntries, mostEntryBytes, l.propose)
 	go loop(ctx, l.reads, mostReads, 1<<20, l.read)
+	go loop(ctx, l.looks, mostReads, 1<<20, l.lookFor)
 }
 
 // propose puts parts into the log as one entry, and waits until it is applied here.
@@ -204,48 +223,6 @@ func await[R any](results <-chan R, change <-chan struct{}, late <-chan time.Tim
 	}
 }
 
-// read answers parts once this node has applied what the leader had committed when they were asked.
-func (l *lane) read(parts []*waiting) {
-	l.counts.rounds.Add(1)
-	l.counts.reads.Add(int64(len(parts)))
-	var packed []byte
-	for _, part := range parts {
-		packed = append(packed, part.part...)
-	}
-	var found interface{}
-	var err error
-	if l.staleReads {
-		found, err = l.host.StaleRead(l.number, packed)
-	} else {
-		change := l.change()
-		state, asked := l.host.ReadIndex(l.number, requestTimeout)
-		if asked != nil {
-			if dragonboat.IsTempError(asked) {
-				again(l.reads, parts)
-			} else {
-				refuse(parts, errTryAgain)
-			}
-			return
-		}
-		tries := 0
-		for _, part := range parts {
-			tries = max(tries, part.tries)
-		}
-		result, known := await(state.ResultC(), change, time.After(firstRead<<min(tries, 4)))
-		if !known || !result.Completed() {
-			again(l.reads, parts)
-			return
-		}
-		found, err = l.host.ReadLocalNode(state, packed)
-		state.Release()
-	}
-	if err != nil {
-		refuse(parts, errors.New("ERR "+err.Error()))
-		return
-	}
-	distribute(parts, found.([]byte))
-}
-
 // readHere answers a part from what this node has, perhaps an old state.
 func (l *lane) readHere(part []byte) ([]byte, error) {
 	if _, _, known, err := l.host.GetLeaderID(l.number); err != nil || !known {
@@ -261,9 +238,6 @@ func (l *lane) readHere(part []byte) ([]byte, error) {
 	}
 	return divided[0], nil
 }
-
-// look asks for a linearizable read about nothing: once it is answered, the replica has what was acknowledged before.
-func (l *lane) look() <-chan answer { return l.ask(nothing(), false) }
 
 // nothing is a part that reads nothing.
 func nothing() []byte {

@@ -47,9 +47,9 @@ func (h *host) transferTime() time.Duration {
 // hold keeps entries of this node back, and returns an error while some are under way. A token of 0 is that of a caller
 // that opens nothing.
 func (l *lane) hold(token uint64, most time.Duration) error {
-	if leader, _, known, err := l.host.GetLeaderID(l.number); err == nil && known {
+	if leader, term, known, err := l.host.GetLeaderID(l.number); err == nil && known {
 		// What is heard of it comes later, and would open the gate.
-		l.leaderIs(leader)
+		l.leaderIs(leader, term)
 	}
 	select {
 	case <-l.gate.hold(l.change(), most, token):
@@ -210,11 +210,11 @@ func (h *host) handOver(group int, to uint64, most time.Duration) error {
 	if own == nil || target == nil {
 		return errNoReplica
 	}
-	if leader, _, known, err := h.raft.GetLeaderID(own.number); err == nil && known {
+	if leader, term, known, err := h.raft.GetLeaderID(own.number); err == nil && known {
 		if leader == to {
 			return nil
 		}
-		own.leaderIs(leader)
+		own.leaderIs(leader, term)
 	}
 	changed := own.change()
 	over := &handing{host: h, group: group, token: rand.Uint64() | 1, begun: time.Now()}

@@ -23,8 +23,8 @@ const usage = `holm-cluster: Holm on several machines, for clients of the Redis 
       makes the folder of a node. MEMBERS are the same for all nodes: ID=ADDRESS/RAFT-ADDRESS or
       ID=ADDRESS/RAFT-ADDRESS/PLAIN-ADDRESS, separated by commas. Clients of a cluster connect to the first address,
       those that know nothing of clusters to the last one. The cluster begins once all members run.
-  holm-cluster serve --folder F [--page ADDRESS]
-      runs the node of a folder; with a page of its groups, and /metrics.
+  holm-cluster serve --folder F [--page ADDRESS] [--reads index|lease]
+      runs the node of a folder; with a page of its groups, and /metrics; as a leader with reads by a lease.
   holm-cluster join --at ADDRESS --folder F --address A --raft R [--plain P]
       makes the folder of a node that comes to a cluster, of which ADDRESS is a node. Once it serves, it gets replicas.
   holm-cluster status --at ADDRESS
@@ -119,12 +119,18 @@ func serve(arguments []string) error {
 	flags.BoolVar(&tests.privateImage, "test-private-image", false, "for tests: a kill is a loss of power")
 	flags.BoolVar(&tests.indexApart, "test-index-apart", false, "for tests, a bug: the index is apart from its entries")
 	flags.BoolVar(&tests.staleReads, "test-stale-reads", false, "for tests, a bug: reads do not ask the leader")
+	flags.BoolVar(&tests.longLease, "test-long-lease", false, "for tests, a bug: leases of leaders do not end")
 	flags.BoolVar(&tests.unwatched, "test-unwatched", false, "for tests, a bug: EXEC forgets what was watched")
 	flags.BoolVar(&tests.twoOwners, "test-two-owners", false, "for tests, a bug: slots that move have two owners")
 	level := flags.Uint("test-level", 0, "for tests: the highest level of entries that the node knows; 0: its own")
 	page := flags.String("page", "", "the address of a page and of /metrics; empty: nowhere")
+	reads := flags.String("reads", "index", "how a leader knows that it leads, to answer reads: by a round to others for "+
+		"each (index), or for some time after one, by its clock (lease)")
 	skew := flags.String("test-clock", "", "for tests: a file that says by how many milliseconds the clock is ahead")
 	_ = flags.Parse(arguments)
+	if *reads != "index" && *reads != "lease" {
+		return fmt.Errorf("--reads is index or lease, and not %q", *reads)
+	}
 	tests.level = uint8(*level)
 	if *skew != "" {
 		skewClock(*skew)
@@ -144,7 +150,7 @@ func serve(arguments []string) error {
 		}
 		defer plain.Close()
 	}
-	started, err := startHost(*folder, with, tests)
+	started, err := startHost(*folder, with, *reads == "lease", tests)
 	if err != nil {
 		return err
 	}

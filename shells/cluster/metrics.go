@@ -39,6 +39,8 @@ var groupMetrics = []metric{
 		func(s *sampled) float64 { return float64(s.lane.counts.rounds.Load()) }},
 	{"reads_total", "counter", "parts that read, of which rounds are made",
 		func(s *sampled) float64 { return float64(s.lane.counts.reads.Load()) }},
+	{"leased_reads_total", "counter", "parts of those that were answered by a lease",
+		func(s *sampled) float64 { return float64(s.lane.counts.leased.Load()) }},
 	{"lead_requests_total", "counter", "requests of this node that another replica leads, those without success too",
 		func(s *sampled) float64 { return float64(s.lane.counts.leads.Load()) }},
 	{"applied_total", "counter", "entries that were applied here",

@@ -19,8 +19,8 @@ import (
 type counts struct {
 	// Parts that write, and entries that were made of them.
 	writes, entries atomic.Int64
-	// Parts that read, and rounds in which the leader was asked for them.
-	reads, rounds atomic.Int64
+	// Parts that read, those of them that a lease answered, and rounds in which others were asked for the rest.
+	reads, leased, rounds atomic.Int64
 	// How often this node has asked that a replica leads.
 	leads atomic.Int64
 }

@@ -40,6 +40,7 @@ func (l *lane) put(entry []byte) ([]byte, error) {
 // putHere proposes an entry at this node, and returns its index too.
 func (l *lane) putHere(entry []byte) ([]byte, uint64, error) {
 	change := l.change()
+	term, isOwn := l.ledTerm()
 	state, err := l.host.Propose(l.session, entry, requestTimeout)
 	if err != nil {
 		// It was not proposed.
@@ -52,7 +53,7 @@ func (l *lane) putHere(entry []byte) ([]byte, uint64, error) {
 	result, isKnown := await(state.ResultC(), change, nil)
 	switch {
 	case isKnown && result.Completed():
-		return result.GetResult().Data, result.GetResult().Value, nil
+		return result.GetResult().Data, result.GetResult().Value, l.acknowledge(term, isOwn)
 	case isKnown && result.Dropped():
 		// There was no leader to hand it to, or it hands its lead over: nobody has it.
 		return nil, 0, errNotPut

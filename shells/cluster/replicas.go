@@ -137,12 +137,13 @@ func (r *replicas) begin(group int, id uint64, members map[uint64]dragonboat.Tar
 	begun.stop, begun.staleReads, begun.isFull, begun.level = stop, h.tests.staleReads, h.isFull.Load, h.level
 	begun.elsewhere, begun.relays, begun.others = h.elsewhere(group), &h.relays, h.credentials
 	begun.group = h.machines.finder(shard(group))
+	begun.holder, begun.takesLeases, begun.tenure.isEndless = h.holder(group), h.takesLeases, h.tests.longLease
 	begun.run(ctx)
 	go begun.tend(ctx, h.machines.find)
 	go begun.settle(ctx)
 	h.lanes[group].Store(begun)
-	if leader, _, known, err := h.raft.GetLeaderID(shard(group)); err == nil && known {
-		begun.leaderIs(leader)
+	if leader, term, known, err := h.raft.GetLeaderID(shard(group)); err == nil && known {
+		begun.leaderIs(leader, term)
 	}
 	return nil
 }

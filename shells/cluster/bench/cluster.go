@@ -20,7 +20,9 @@ const slotCount = 16384
 type cluster struct {
 	title, folder string
 	// The path of holm-cluster; empty: what HOLM_CLUSTER names.
-	program      string
+	program string
+	// Words for `holm-cluster serve`.
+	serve        []string
 	groups, keys int
 	running      *trial.Cluster
 	// The slot of each key.
@@ -36,7 +38,7 @@ func (c *cluster) name() string { return c.title }
 func (c *cluster) start(ctx context.Context) error {
 	if c.running == nil {
 		started, err := trial.Start(c.folder, trial.Settings{
-			Groups: c.groups, Program: c.program, Init: []string{"--election-ms", "750"},
+			Groups: c.groups, Program: c.program, Init: []string{"--election-ms", "750"}, Serve: c.serve,
 		})
 		if err != nil {
 			return err

@@ -41,7 +41,8 @@ func main() {
 	isCatchUp := flag.Bool("catch-up", false, "holm-cluster alone: a node without replicas gets all that another one has")
 	isBackup := flag.Bool("backup", false, "holm-cluster alone: a backup of all keys, and its restore into another cluster")
 	rate := flag.Int("rate", 1000, "with --catch-up: requests per second of the clients that go on meanwhile")
-	beside := flag.String("beside", "", "these builds of holm-cluster, separated by commas, in place of the server")
+	beside := flag.String("beside", "", "these builds of holm-cluster, separated by commas, in place of the server; "+
+		"lease: the build itself, with reads by leases")
 	flag.Parse()
 	trial.Quiet()
 	with.length = time.Duration(*seconds * float64(time.Second))

@@ -25,8 +25,9 @@ import (
 func main() {
 	seconds := flag.Int("seconds", 600, "how long clients run")
 	clients := flag.Int("clients", 8, "how many clients there are")
-	mutant := flag.String("mutant", "", "a bug that is to be caught: stale-reads, index-apart, unwatched, "+
+	mutant := flag.String("mutant", "", "a bug that is to be caught: stale-reads, long-lease, index-apart, unwatched, "+
 		"two-owners or unsynced")
+	reads := flag.String("reads", "index", "how leaders know that they lead when they answer reads: index or lease")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "what the nemesis and the clients draw from")
 	only := flag.String("only", "", "do the harm alone whose name has this in it, such as power or disk")
 	keep := flag.String("keep", "", "a file for the history that was refused, as a page to look at")
@@ -37,9 +38,11 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	words := []string{"--test-private-image"}
+	words := []string{"--test-private-image", "--reads", *reads}
 	switch *mutant {
 	case "":
+	case "long-lease":
+		words = append(words, "--reads", "lease", "--test-long-lease")
 	case "stale-reads", "index-apart", "unwatched", "two-owners":
 		words = append(words, "--test-"+*mutant)
 	case "unsynced":
