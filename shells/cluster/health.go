@@ -30,8 +30,11 @@ func (h *host) live() error {
 }
 
 // ready returns an error unless all replicas of the node answer a linearizable read: they have what was acknowledged, and
-// another node may be stopped.
+// another node may be stopped. A node that ends is not ready, so that no new clients are sent to it.
 func (h *host) ready(ctx context.Context) error {
+	if h.isEnding.Load() {
+		return errEnding
+	}
 	now := h.placement.Load()
 	known := now.node(h.settings.ID)
 	if known == nil || !known.HasServed {

@@ -5,7 +5,9 @@ package tests
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,4 +48,53 @@ func TestProbesSayWhetherANodeLivesAndIsReady(t *testing.T) {
 	must(t, answers("/live", http.StatusOK))
 	must(t, cluster.StartNode(0))
 	until("/ready", http.StatusOK)
+}
+
+// A node that ends hands over its leads first, for longer where another node does not answer.
+func TestANodeThatEndsIsNotReady(t *testing.T) {
+	ports, err := trial.FreePorts(1)
+	must(t, err)
+	cluster, ctx := start(t, trial.Settings{Groups: 1}), t.Context()
+	must(t, cluster.Stop(0))
+	must(t, cluster.StartVersion(0, "--page", ports[0]))
+	ready := func() (status int, words string, err error) {
+		said, err := http.Get("http://" + ports[0] + "/ready")
+		if err != nil {
+			return 0, "", err
+		}
+		defer said.Body.Close()
+		text, err := io.ReadAll(said.Body)
+		return said.StatusCode, string(text), err
+	}
+	insist(t, func() error {
+		status, words, err := ready()
+		if err == nil && status != http.StatusOK {
+			err = fmt.Errorf("%d %s", status, words)
+		}
+		return err
+	})
+	first := cluster.Node(0)
+	defer first.Close()
+	must(t, cluster.Pause(2))
+	insist(t, func() error { return first.Do(ctx, "HOLM.LEADER", 0).Err() })
+	ended := make(chan error, 1)
+	go func() { ended <- cluster.Stop(0) }()
+	isSeen := false
+	for {
+		status, words, err := ready()
+		isEnding := status == http.StatusServiceUnavailable && strings.Contains(words, "is ending")
+		if err == nil && isSeen && !isEnding {
+			t.Fatalf("a node that ends answers %d: %s", status, words)
+		}
+		isSeen = isSeen || isEnding
+		if err != nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	must(t, <-ended)
+	if !isSeen {
+		t.Fatal("a node that ends has never said so")
+	}
+	must(t, cluster.Resume(2))
 }
