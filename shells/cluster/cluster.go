@@ -218,7 +218,7 @@ func info(c *connection, _ route, _ []string) {
 			"holm_longest_sync_us:%d\r\nholm_views:%d\r\n\r\n", found.records, found.disk_bytes, found.log_bytes,
 			found.longest_sync_ns/1000, found.snapshots)
 	}
-	out.WriteString("# Groups\r\n")
+	fmt.Fprintf(&out, "# Stats\r\ntotal_commands_processed:%d\r\n\r\n# Groups\r\n", h.commands.Load())
 	for number := range h.settings.Groups {
 		own := h.lane(number)
 		if own == nil {

@@ -47,6 +47,8 @@ type connection struct {
 	placement *placement
 	// What a backup reads.
 	view *view
+	// Commands that were carried out and are not counted yet.
+	done int64
 }
 
 // batch is the commands of a wake-up for one group.
@@ -146,7 +148,7 @@ func (c *connection) run() {
 func (c *connection) handle(routes []route) {
 	for _, one := range routes {
 		if c.quits {
-			return
+			break
 		}
 		if one.kind == routeEmpty {
 			continue
@@ -160,6 +162,8 @@ func (c *connection) handle(routes []route) {
 		c.alone(one)
 	}
 	c.flush()
+	c.host.commands.Add(c.done)
+	c.done = 0
 }
 
 func (c *connection) keyed(one route) {
@@ -172,6 +176,7 @@ func (c *connection) keyed(one route) {
 		c.pending = append(c.pending, pending{known: moved})
 		return
 	}
+	c.done++
 	var to *batch
 	for _, present := range c.batches {
 		if present.group == group {
@@ -271,11 +276,17 @@ func (c *connection) alone(one route) {
 	}
 	switch one.kind {
 	case routeCross:
+		c.done++
 		c.spread(words(one.request))
 	case routeEverywhere:
+		c.done++
 		c.everywhere(words(one.request))
 	case routeFront:
 		if command, ok := frontCommands[name]; ok {
+			if name != "holm.cluster" {
+				// Other nodes ask it for clients of theirs.
+				c.done++
+			}
 			command(c, one, words(one.request))
 		} else {
 			c.out = appendError(c.out, "ERR unknown command '"+name+"'")

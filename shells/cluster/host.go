@@ -78,7 +78,9 @@ type host struct {
 	// Ends what this node does about leads and placements by itself, before it ends.
 	rest    context.CancelFunc
 	clients clients
-	failed  chan error
+	// Commands of clients that were carried out; those of EXEC each.
+	commands atomic.Int64
+	failed   chan error
 	// When the loop of the node went round last, in nanoseconds.
 	lastBeat atomic.Int64
 	begun    time.Time

@@ -94,6 +94,8 @@ func (h *host) metrics() string {
 	}
 	fmt.Fprintf(&out, "# HELP holm_level the level of entries that the cluster has\n# TYPE holm_level gauge\n"+
 		"holm_level %d\n", h.placement.Load().current())
+	fmt.Fprintf(&out, "# HELP holm_commands_total commands of clients that were carried out, those of EXEC each\n"+
+		"# TYPE holm_commands_total counter\nholm_commands_total %d\n", h.commands.Load())
 	full := 0
 	if h.isFull.Load() {
 		full = 1

@@ -110,7 +110,15 @@ func execute(c *connection, _ route, _ []string) {
 	if err != nil {
 		reply = appendError(nil, err.Error())
 	}
+	if hasRun(reply) {
+		c.done += int64(len(queued.requests))
+	}
 	c.out = append(c.out, reply...)
+}
+
+// hasRun returns whether EXEC has carried its commands out: their replies are an array.
+func hasRun(reply []byte) bool {
+	return bytes.HasPrefix(reply, []byte("*")) && !bytes.HasPrefix(reply, []byte("*-1"))
 }
 
 // watchKeys reads a fingerprint of each key, which EXEC carries and the group compares.
