@@ -136,8 +136,8 @@ func (t *tenure) extend(term uint64, begun time.Duration) {
 	}
 }
 
-// holds returns whether there is a lease, and whether it is to be extended soon. It is asked after a value was read: the
-// process may have stood still.
+// holds returns whether there is a lease, and whether it is to be extended soon. It is asked after a value was read:
+// the process may have stood still.
 func (t *tenure) holds() (isHeld, isOld bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -11,28 +11,31 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"holm-cluster/trial"
 )
 
 func main() {
 	runs := flag.Int("runs", 20, "how often the leader is killed")
 	election := flag.Int("election-ms", 750, "the nodes' --election-ms")
+	reads := flag.String("reads", "index", "the nodes' --reads; clients read before each kill, so that there is a lease")
 	flag.Parse()
 	trial.Quiet()
-	if err := measure(*runs, *election); err != nil {
+	if err := measure(*runs, *election, *reads); err != nil {
 		fmt.Fprintln(os.Stderr, "failover:", err)
 		os.Exit(1)
 	}
 }
 
-func measure(runs, election int) error {
+func measure(runs, election int, reads string) error {
 	folder, err := os.MkdirTemp("", "holm-failover")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
 	cluster, err := trial.Start(folder, trial.Settings{
-		Groups: 1, Init: []string{"--election-ms", fmt.Sprint(election)},
+		Groups: 1, Init: []string{"--election-ms", fmt.Sprint(election)}, Serve: []string{"--reads", reads},
 	})
 	if err != nil {
 		return err
@@ -61,6 +64,11 @@ func measure(runs, election int) error {
 				return err
 			}
 			acknowledged++
+		}
+		for range 20 {
+			if err := node.Get(ctx, "first").Err(); err != nil && !errors.Is(err, redis.Nil) {
+				return err
+			}
 		}
 		cluster.Kill(leader)
 		begun := time.Now()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,7 +102,8 @@ func TestLeasesAnswerReadsOfAllNodes(t *testing.T) {
 
 // A former version knows nothing of leases, and leaders take none as long as there is one.
 func TestNobodyTakesALeaseBesideAFormerVersion(t *testing.T) {
-	cluster, ctx := start(t, trial.Settings{Groups: 1, Serve: []string{"--reads", "lease", "--test-level", "2"}}), t.Context()
+	settings := trial.Settings{Groups: 1, Serve: []string{"--reads", "lease", "--test-level", "2"}}
+	cluster, ctx := start(t, settings), t.Context()
 	atLevel(t, cluster, 2)
 	for at := range cluster.Addresses {
 		node := cluster.Node(at)
@@ -150,5 +152,40 @@ func TestALeaderThatStoodStillAnswersNothingOld(t *testing.T) {
 			t.Fatalf("round %d: a leader that is none any more has answered an old value", round)
 		}
 		must(t, cluster.Ready(ctx))
+	}
+}
+
+// What is too large to be sent to the leader is carried out by the node's own replica, and the leader confirms it.
+func TestLargeCommandsOfNodesThatDoNotLeadAreConfirmed(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{Groups: 1, Serve: []string{"--reads", "lease"}}), context.Background()
+	nodes := make([]*redis.Client, len(cluster.Addresses))
+	for at := range nodes {
+		nodes[at] = cluster.Node(at)
+		defer nodes[at].Close()
+	}
+	const pad = 5 << 20
+	var absent []string
+	for at := range 5 {
+		absent = append(absent, fmt.Sprintf("{a}%d%s", at, strings.Repeat("x", pad/5)))
+	}
+	for step := range 6 {
+		value := fmt.Sprint(step, strings.Repeat("y", pad))
+		insist(t, func() error { return nodes[step%3].Set(ctx, "{a}key", value, 0).Err() })
+		for _, node := range nodes {
+			var found string
+			insist(t, func() (err error) {
+				found, err = node.Get(ctx, "{a}key").Result()
+				return err
+			})
+			if found != value {
+				t.Fatalf("step %d: found %.20s", step, found)
+			}
+			var count int64
+			insist(t, func() (err error) {
+				count, err = node.Exists(ctx, append(absent, "{a}key")...).Result()
+				return err
+			})
+			same(t, "present keys", count, 1)
+		}
 	}
 }
