@@ -214,7 +214,8 @@ func (l *lane) exchange(address, verb string, rest ...string) (string, error) {
 	return l.relays.exchange(address, opened, requestTimeout+dialTimeout, words...)
 }
 
-// isFormer returns whether an error is the answer of a version that does not know what it was asked.
+// isFormer returns whether an error is the answer of a version that does not know what it was asked. Beside such a node
+// nobody takes leases.
 func isFormer(err error) bool {
 	var said refused
 	return errors.As(err, &said) && strings.Contains(string(said), "unknown subcommand")
@@ -231,7 +232,6 @@ func (l *lane) confirm() error {
 		} else {
 			_, err = l.asLeader(nil, 0)
 		}
-		// A former version takes no leases.
 		if err == nil || isFormer(err) {
 			return nil
 		}
@@ -252,7 +252,7 @@ func (l *lane) acknowledge(term uint64, wasOwn bool) error {
 // succeed asks the leader of the term before, at the beginning of another one, to answer nothing any more.
 func (l *lane) succeed(former, term uint64) {
 	if one, known := l.holder(former); former != 0 && former != l.replica && known {
-		if _, err := l.exchange(one.Address, "YIELD", strconv.FormatUint(term, 10)); err == nil {
+		if _, err := l.exchange(one.Address, "YIELD", strconv.FormatUint(term, 10)); err == nil || isFormer(err) {
 			l.tenure.clear(term)
 		}
 	}
@@ -261,7 +261,7 @@ func (l *lane) succeed(former, term uint64) {
 // inquire asks who leads a term whether it takes leases. If not, the next one has none to wait for.
 func (l *lane) inquire(leader, term uint64) {
 	if one, known := l.holder(leader); known {
-		if _, err := l.exchange(one.Address, "LEASELESS", strconv.FormatUint(term, 10)); err == nil {
+		if _, err := l.exchange(one.Address, "LEASELESS", strconv.FormatUint(term, 10)); err == nil || isFormer(err) {
 			l.tenure.hearLeaseless(term)
 		}
 	}

@@ -52,7 +52,11 @@ func measure(runs, election int, reads string) error {
 		if err := cluster.Spread(ctx); err != nil {
 			return err
 		}
-		leader, err := leaderOf(ctx, cluster)
+		var leader int
+		err := trial.Until(20*time.Second, func() (err error) {
+			leader, err = leaderOf(ctx, cluster)
+			return err
+		})
 		if err != nil {
 			return err
 		}
