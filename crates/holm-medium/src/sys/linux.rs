@@ -84,9 +84,13 @@ pub(crate) fn keeps_page_cache(file_system: u64) -> bool {
     TRUSTED.contains(&file_system)
 }
 
+/// How often the list of locks is read for a holder that it does not show.
+const LOOKS_AT_LOCKS: usize = 8;
+
 /// The process that holds the lock of a file.
 pub(crate) fn lock_holder(device: u64, inode: u64) -> Option<u32> {
-    holder_of(&std::fs::read_to_string("/proc/locks").ok()?, device, inode)
+    // The kernel gives the list in pieces: locks that go between two of them move others out of sight.
+    (0..LOOKS_AT_LOCKS).find_map(|_| holder_of(&std::fs::read_to_string("/proc/locks").ok()?, device, inode))
 }
 
 /// The process that holds a lock of a file, from the text of `/proc/locks`:
