@@ -144,7 +144,11 @@ impl TransactionRound {
 pub fn judge(dir: &Path, mode: Mode, set: u64, reported: &Reported, end: End) -> Result<u64, String> {
     let (db, recovery) = reopen(dir, mode, end)?;
     let history = &reported.history;
-    check(history).map_err(|wrong| format!("while the child ran: {}", wrong[0]))?;
+    check(history).map_err(|wrong| {
+        let text = |at: &usize| format!("\n  T{at} of {}: {:?}", history.len(), history[*at]);
+        let named = wrong[0].transactions.iter().map(text);
+        format!("while the child ran: {}{}", wrong[0], named.collect::<String>())
+    })?;
     let told = |error: Error| error.to_string();
     let left = Board::new(&db, set, 0).and_then(|board| board.lists()).map_err(told)?;
     let all = end == End::Kill && !mode.private || mode.durability == Durability::Strict;

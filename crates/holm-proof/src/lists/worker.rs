@@ -206,11 +206,14 @@ impl<'b> Worker<'b> {
     fn by_read(&mut self, observer: Observer<'_>) -> Result<()> {
         let db = self.board.db.clone();
         let mut last = None;
+        // An attempt that reads at a snapshot takes it before the closure runs.
+        let mut began = self.board.now();
         let done = db.read(|on| {
             last.take().into_iter().for_each(|before| self.aborted(before, observer));
-            let mut transaction = self.begun();
+            let mut transaction = Transaction { began, ..self.begun() };
             let done = self.look(on, &mut transaction.steps);
             last = Some(transaction);
+            began = self.board.now();
             done
         });
         let own = self.own.clone();
