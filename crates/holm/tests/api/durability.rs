@@ -4,6 +4,7 @@
 use crate::disks::Disk;
 use crate::tools::{self, Chance, assert_sound, copy, folder, on_disk, relaxed};
 use holm::{Database, Durability, ImageMode, Keyspace, RecoveredFrom};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -261,17 +262,23 @@ fn what_is_durable_is_not_pending() {
 fn a_cut_leaves_a_prefix() {
     let folder = folder();
     let (db, space) = open(Durability::OnSync, folder.path());
+    let synced = AtomicU64::new(0);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
-            (0..30_000u32).for_each(|number| {
+            let step = |number: u32| {
                 space.insert(number.to_be_bytes(), "v").expect("room");
-                if number >= 100 && number % 2 == 0 {
+                if number >= 100 && number.is_multiple_of(2) {
                     assert!(space.remove((number - 100).to_be_bytes()).expect("sound"));
                 }
-            });
+            };
+            step(0);
+            // On a slow disk one sync can take longer than all steps. The next one begins after the first step.
+            let enough = synced.load(SeqCst) + 2;
+            (1..1_000_000).take_while(|number| *number < 30_000 || synced.load(SeqCst) < enough).for_each(step);
         });
         while !writer.is_finished() {
             db.sync().expect("a disk");
+            synced.fetch_add(1, SeqCst);
         }
         writer.join().expect("no panic");
     });
