@@ -263,6 +263,7 @@ impl<const SLOTS: usize, const HEADER: usize> Leaf for WbTree<SLOTS, HEADER> {
     }
 
     fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
+        // Survivor (store): needed in a block that is used again; trees of trials begin in fresh ones, which are zero.
         self.set_array(handle, Array::new(std::iter::empty()));
         self.set_bitmap(handle, 0);
         self.roster.link(handle, 0);
