@@ -53,7 +53,7 @@ fn a_cache() {
          kept for no time at all:\n\
          prime 1000 is 7919 (computed)\n\
          prime 1000 is 7919 (computed)\n\
-         swept: 1 expired\n",
+         swept: 1 left\n",
     );
 }
 
