@@ -84,7 +84,7 @@ func (h *host) administer(verb string, given []string) ([]byte, error) {
 	case verb == "READ" && len(given) == 2:
 		return h.asLeader(given[0], []byte(given[1]))
 	case verb == "CONFIRM" && len(given) == 1:
-		return h.asLeader(given[0], nil)
+		return h.confirmed(given[0])
 	case verb == "YIELD" && len(given) == 2:
 		return nil, h.yielded(given)
 	case verb == "LEASELESS" && len(given) == 2:

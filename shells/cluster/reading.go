@@ -305,6 +305,16 @@ func (h *host) asLeader(given string, packed []byte) ([]byte, error) {
 	return own.asLeader(packed, 0)
 }
 
+// confirmed answers another node once this one, which leads, has applied all that is committed. A lease is not enough:
+// what another replica has applied may be in the log of this one alone.
+func (h *host) confirmed(given string) ([]byte, error) {
+	own, _, err := h.heldLane([]string{given})
+	if err != nil {
+		return nil, err
+	}
+	return own.asLeader(nil, 0)
+}
+
 // yielded answers another node that leads a term of a group.
 func (h *host) yielded(given []string) error {
 	own, term, err := h.heldLane(given)
