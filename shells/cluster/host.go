@@ -257,11 +257,7 @@ func (h *host) leading(group int) (member, bool) {
 	if err != nil || !known {
 		return member{}, false
 	}
-	now := h.placement.Load()
-	if found := now.Groups[group].replica(id); found != nil {
-		return now.member(found.Node)
-	}
-	return member{}, false
+	return h.holder(group)(id)
 }
 
 // self returns this node as the others know it.

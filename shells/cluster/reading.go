@@ -42,14 +42,8 @@ func (l *lane) round(tries int) (*dragonboat.RequestState, error) {
 	return state, nil
 }
 
-// asLeader reads by a round of this node as the leader. A round extends the lease.
-func (l *lane) asLeader(packed []byte, tries int) ([]byte, error) {
-	term, isOwn := l.ledTerm()
-	if !isOwn {
-		return nil, errNotLed
-	}
-	l.tenure.awaitOpen()
-	begun := l.tenure.clock()
+// readByRound reads what this replica has after a round.
+func (l *lane) readByRound(packed []byte, tries int) ([]byte, error) {
 	state, err := l.round(tries)
 	if err != nil {
 		return nil, err
@@ -59,10 +53,26 @@ func (l *lane) asLeader(packed []byte, tries int) ([]byte, error) {
 	if err != nil {
 		return nil, errors.New("ERR " + err.Error())
 	}
+	return found.([]byte), nil
+}
+
+// asLeader reads by a round of this node as the leader. A round extends the lease.
+func (l *lane) asLeader(packed []byte, tries int) ([]byte, error) {
+	term, isOwn := l.ledTerm()
+	if !isOwn {
+		return nil, errNotLed
+	}
+	l.tenure.awaitOpen()
+	begun := l.tenure.clock()
+	found, err := l.readByRound(packed, tries)
+	if err != nil {
+		return nil, err
+	}
 	if l.tenure.clock()-begun >= leaseTime {
 		// Another replica may lead by now, and what was read may be of its term, although this node has not heard of it.
 		// Once the engine has answered again, it has said so.
-		if state, err = l.round(tries); err != nil {
+		state, err := l.round(tries)
+		if err != nil {
 			return nil, err
 		}
 		state.Release()
@@ -73,7 +83,7 @@ func (l *lane) asLeader(packed []byte, tries int) ([]byte, error) {
 	if l.takesLeases() {
 		l.tenure.extend(term, begun)
 	}
-	return found.([]byte), nil
+	return found, nil
 }
 
 // leased reads without a round, if this node leads and has a lease.
@@ -189,19 +199,14 @@ func (l *lane) readThere(address string, parts []*waiting, packed []byte) ([]byt
 
 // beside reads what is too large to be sent, and answers once the leader has applied all that was seen here.
 func (l *lane) beside(packed []byte, tries int) ([]byte, error) {
-	state, err := l.round(tries)
+	found, err := l.readByRound(packed, tries)
 	if err != nil {
 		return nil, err
-	}
-	found, err := l.host.ReadLocalNode(state, packed)
-	state.Release()
-	if err != nil {
-		return nil, errors.New("ERR " + err.Error())
 	}
 	if l.confirm() != nil {
 		return nil, errNotLed
 	}
-	return found.([]byte), nil
+	return found, nil
 }
 
 // exchange asks another node about this group.
