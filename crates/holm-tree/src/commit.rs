@@ -165,7 +165,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Returns whether a commit takes one write before another. Writes to one tree name one root.
     fn precedes(one: &TreeWrite<'_, K>, next: &TreeWrite<'_, K>) -> bool {
         if std::ptr::eq(one.root, next.root) {
-            K::is_below(one.search_key, &K::to_separator(next.search_key))
+            K::precedes(one.search_key, next.search_key)
         } else {
             one.root.keyspace() < next.root.keyspace()
         }

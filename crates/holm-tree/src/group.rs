@@ -1,4 +1,5 @@
-//! Gets and puts in groups: the cache misses of several search keys overlap.
+//! Gets and puts in groups: the cache misses of several search keys overlap. Ascending keys of one leaf need none: see
+//! `run`.
 
 use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design};
@@ -120,17 +121,28 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// Puts payloads, group by group.
+    /// Puts payloads, run by run, and group by group where there is no run.
     pub(crate) fn put_groups(
         &self,
         root: &TreeRoot,
         guard: &mut Guard<'_>,
         ManyPuts { search_keys, payloads, done }: ManyPuts<'_, '_, K>,
     ) -> Result<()> {
-        let mut groups = search_keys.chunks(GROUP).zip(payloads.chunks(GROUP));
-        let mut put = |(search_keys, payloads)| self.put_group(root, guard, ManyPuts { search_keys, payloads, done });
-        self.measure(search_keys.len(), || groups.next().map_or(Ok(()), &mut put))?;
-        groups.try_for_each(put)
+        let (mut at, mut is_measured) = (0, false);
+        while at < search_keys.len() {
+            let rest = ManyPuts { search_keys: &search_keys[at..], payloads: &payloads[at..], done: &mut *done };
+            let put = self.put_run(root, guard, rest)?;
+            at += put;
+            if put > 0 {
+                continue;
+            }
+            let group = at..search_keys.len().min(at + GROUP);
+            let (search_keys, payloads) = (&search_keys[group.clone()], &payloads[group.clone()]);
+            let mut put = || self.put_group(root, guard, ManyPuts { search_keys, payloads, done: &mut *done });
+            if is_measured { put() } else { self.measure(search_keys.len(), put) }?;
+            (at, is_measured) = (group.end, true);
+        }
+        Ok(())
     }
 
     /// Puts a group of payloads, one after the other.

@@ -44,6 +44,8 @@ pub trait Keys: Send + Sync + 'static {
     fn search_key(separator: &Self::Separator) -> Self::SearchKey<'_>;
     /// Copies a search key into a separator.
     fn to_separator(search_key: Self::SearchKey<'_>) -> Self::Separator;
+    /// Returns whether one search key comes before another.
+    fn precedes(one: Self::SearchKey<'_>, other: Self::SearchKey<'_>) -> bool;
     /// Returns whether a search key lies below a separator.
     fn is_below(search_key: Self::SearchKey<'_>, separator: &Self::Separator) -> bool {
         Self::to_separator(search_key) < *separator
@@ -154,6 +156,10 @@ impl Keys for Words {
     }
     fn to_separator(search_key: u64) -> u64 {
         search_key
+    }
+    #[inline]
+    fn precedes(one: u64, other: u64) -> bool {
+        one < other
     }
     fn compare_long(_: &LongSeparators, _: u32, _: u64) -> Ordering {
         Ordering::Equal

@@ -45,6 +45,7 @@ mod rebuild;
 mod rebuild_levels;
 mod remove_range;
 mod restore;
+mod run;
 mod shape;
 mod sharded_counter;
 mod shrink;

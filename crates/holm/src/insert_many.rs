@@ -1,4 +1,4 @@
-//! Many inserts in one call: their cache misses overlap, and a group of them shares one operation.
+//! Many inserts in one call: a group of them shares one operation. Their cache misses overlap, or they share a descent.
 
 use crate::error::Result;
 use crate::expiry::Deadline;
@@ -19,8 +19,8 @@ const GROUP_BYTES: usize = 64 << 10;
 impl Keyspace {
     /// Stores many values under their keys and replaces earlier ones, in the order of `pairs`. Returns how many pairs
     /// there were. Faster than one call of [`Keyspace::insert`] for each pair where the data are larger than the
-    /// processor's caches, because the cache misses of a group overlap. Takes pairs as it goes, and keeps at most 64 of
-    /// them. O(k log n) for k pairs.
+    /// processor's caches, because the cache misses of a group overlap, and where keys ascend, because those of one
+    /// leaf share a descent. Takes pairs as it goes, and keeps at most 64 of them. O(k log n) for k pairs.
     ///
     /// Each pair is as if it were inserted alone: other threads can see some of them without the others, and a crash
     /// leaves a prefix of them. A [`Batch`](crate::Batch) stores all of its pairs or none. In

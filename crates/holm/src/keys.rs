@@ -176,6 +176,9 @@ impl Keys for Records {
         search_key.bytes.to_vec()
     }
     #[inline]
+    fn precedes(one: SearchKey<'_>, other: SearchKey<'_>) -> bool {
+        one.bytes < other.bytes
+    }
     fn is_below(search_key: SearchKey<'_>, separator: &Vec<u8>) -> bool {
         search_key.bytes < &separator[..]
     }

@@ -34,6 +34,9 @@ impl Keys for Names {
     fn to_separator(search_key: &[u8]) -> Vec<u8> {
         search_key.to_vec()
     }
+    fn precedes(one: &[u8], other: &[u8]) -> bool {
+        one < other
+    }
     fn compare_long(long_separators: &LongSeparators, number: u32, search_key: &[u8]) -> Ordering {
         long_separators.compare(number, search_key)
     }

@@ -77,7 +77,8 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
 
     /// Orders the live pairs: for one fresh leaf if there are fewer than `many`, else for two.
     pub fn ordered<K: Keys>(&self, context: ReadContext<'_, Volatile<BLOCKS, F>, K>, many: usize) -> Vec<MovingPair> {
-        let mut pairs: Vec<_> = self.segments(context).flat_map(|(_, block)| block.moving_pairs()).collect();
+        let mut pairs = Vec::with_capacity(BLOCKS * SLOTS);
+        self.segments(context).for_each(|(_, block)| pairs.extend(block.moving_pairs()));
         let order = |a: &MovingPair, b: &MovingPair| context.keys.order(a.slot, b.slot);
         let count = pairs.len();
         if count < many {
