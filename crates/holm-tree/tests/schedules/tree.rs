@@ -10,7 +10,7 @@ use holm_tree::inner::Sorted;
 use holm_tree::leaf::RecoveryPoint;
 use holm_tree::leaf::buffered::{Buffered, Fingerprints, Triple};
 use holm_tree::locks::{LockArray, Locks};
-use holm_tree::{Design, Index, SeekTarget, TreeRoot, TreeSet, Words};
+use holm_tree::{Design, Index, ManyPuts, SeekTarget, Superseded, TreeRoot, TreeSet, Words};
 use shuttle::rand::RngCore as _;
 use shuttle::thread;
 use std::collections::BTreeMap;
@@ -108,6 +108,24 @@ impl<D: Design> FixtureOf<D> {
         self.label(&guard, key, Some(payload));
         assert_eq!(old.map(|old| old.payload), before, "what put {key} found");
         self.settle(key, Some(Some(payload)));
+    }
+
+    /// Puts one payload under several keys, in one call.
+    fn put_many(&self, keys: &[u64], payload: u64) {
+        let before: Vec<_> = keys.iter().map(|key| self.settle(*key, None).flatten()).collect();
+        let mut guard = self.writer.clock().pin().expect("sound");
+        let mut found = Vec::new();
+        let mut done = |epoch, old: Option<Superseded>| {
+            self.labelled.lock().expect("no panic").push((epoch, keys[found.len()], Some(payload)));
+            found.push(old.map(|old| old.payload));
+        };
+        let puts = ManyPuts { search_keys: keys, payloads: &vec![payload; keys.len()], done: &mut done };
+        self.tree_set.put_many(&self.root, &mut guard, puts).expect("memory");
+        assert_eq!(found, before, "what put {keys:?} found");
+        drop(guard);
+        for key in keys {
+            self.settle(*key, Some(Some(payload)));
+        }
     }
 
     fn remove(&self, key: u64) {
@@ -213,6 +231,31 @@ fn split<D: Design>() {
 #[test]
 fn a_leaf_splits_among_writers_a_reader_and_a_tick() {
     explore(1_500, split::<Tiny>);
+}
+
+/// The same with ascending keys, which share a latch until the leaf is full, and then those of the fresh leaves. Power is
+/// lost between any two stores.
+fn split_in_a_run<D: Design>() {
+    let fixture = FixtureOf::<D>::new((0..24).map(|key| key * 10));
+    thread::scope(|scope| {
+        scope.spawn(|| fixture.put_many(&[30, 31, 32, 40, 41, 120, 121, 230, 231, 232], 1));
+        scope.spawn(|| {
+            fixture.put(201, 2);
+            fixture.remove(0);
+            fixture.put_many(&[1, 2, 10, 11], 3);
+        });
+        scope.spawn(|| [31, 201, 130, 232, 10].into_iter().for_each(|key| fixture.get(key)));
+        scope.spawn(|| {
+            fixture.tick();
+            fixture.lose_power();
+        });
+    });
+    fixture.end();
+}
+
+#[test]
+fn a_leaf_splits_in_a_run_among_writers_a_reader_and_a_tick() {
+    explore(1_500, split_in_a_run::<Tiny>);
 }
 
 /// Splits below a full leaf parent. Ascending keys leave half-full leaves behind: fourteen keys each, and the last one

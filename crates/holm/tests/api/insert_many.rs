@@ -147,8 +147,11 @@ fn groups_and_single_writers_share_the_leaves() {
             }
         });
         let mut chance = Chance::new(6);
-        for _ in 0..120 {
-            let numbers: Vec<_> = (0..200).map(|_| chance.below(3000)).collect();
+        for round in 0..120 {
+            let mut numbers: Vec<_> = (0..200).map(|_| chance.below(3000)).collect();
+            if round % 2 == 0 {
+                numbers.sort_unstable_by_key(|number| key(*number));
+            }
             space.insert_many(numbers.iter().map(|number| (key(*number), key(*number)))).expect("room");
         }
     });
