@@ -1,5 +1,6 @@
 """Engines under one interface, each in its fastest configuration of one promise: a write that has returned survives the
-death of the process, and a power cut may take the last writes.
+death of the process, and a power cut takes the last writes and no others. An engine that is faster without the second
+half of it is here a second time, and says so: after a power cut its database may be damaged.
 
 Where an engine has several ways to do a thing, the fastest one is here: LMDB reads in one long transaction, and its
 batches are single transactions; SQLite has one transaction for each batch.
@@ -19,12 +20,13 @@ Pair = Tuple[bytes, bytes]
 class Engine:
     """An open engine. A method that is `None` is not measured."""
 
-    #: How its promise differs, for the table's foot.
+    #: How it is configured and how its promise differs, for the table's foot.
     note = ""
+    #: Whether a power cut may damage the database.
+    unsafe = False
 
-    def put(self, keys: List[bytes], value: bytes) -> None:
-        """Stores one pair after the other, each a write of its own that has taken effect when it returns."""
-        raise NotImplementedError
+    #: Stores one pair after the other, each a write of its own that has taken effect when it returns.
+    put: Optional[Callable[[List[bytes], bytes], None]] = None
 
     def get(self, keys: List[bytes]) -> int:
         """Reads one key after the other; returns the bytes."""
@@ -92,18 +94,13 @@ class Holm(Mapped):
 
 
 class Lmdb(Engine):
-    note = "`writemap`, `sync=False`: a power cut may damage the database"
+    note = "`writemap`, synced: otherwise a power cut may damage it. Its single puts would measure the disk alone"
+    sync = True
 
     def __init__(self, folder: Path) -> None:
         import lmdb
 
-        self.env = lmdb.open(str(folder / "lmdb"), map_size=8 << 30, sync=False, metasync=False, writemap=True)
-
-    def put(self, keys: List[bytes], value: bytes) -> None:
-        begin = self.env.begin
-        for key in keys:
-            with begin(write=True) as tx:
-                tx.put(key, value)
+        self.env = lmdb.open(str(folder / "lmdb"), map_size=8 << 30, sync=self.sync, metasync=False, writemap=True)
 
     def get(self, keys: List[bytes]) -> int:
         total = 0
@@ -140,6 +137,18 @@ class Lmdb(Engine):
 
     def close(self) -> None:
         self.env.close()
+
+
+class LmdbUnsafe(Lmdb):
+    note = "`writemap`, `sync=False`"
+    unsafe = True
+    sync = False
+
+    def put(self, keys: List[bytes], value: bytes) -> None:
+        begin = self.env.begin
+        for key in keys:
+            with begin(write=True) as tx:
+                tx.put(key, value)
 
 
 class Plyvel(Engine):
@@ -224,12 +233,13 @@ class Rocksdict(Mapped):
 
 
 class Sqlite(Engine):
-    note = "WAL, `synchronous=OFF`, a table `WITHOUT ROWID`"
+    synchronous = "NORMAL"
+    note = "WAL, `synchronous=NORMAL`, a table `WITHOUT ROWID`"
 
     def __init__(self, folder: Path) -> None:
         self.db = sqlite3.connect(str(folder / "sqlite"), isolation_level=None)
         self.db.execute("PRAGMA journal_mode=WAL")
-        self.db.execute("PRAGMA synchronous=OFF")
+        self.db.execute(f"PRAGMA synchronous={self.synchronous}")
         self.db.execute("PRAGMA cache_size=-262144")
         self.db.execute("PRAGMA mmap_size=4294967296")
         self.db.execute("CREATE TABLE pairs (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
@@ -265,8 +275,16 @@ class Sqlite(Engine):
         self.db.close()
 
 
+class SqliteUnsafe(Sqlite):
+    synchronous = "OFF"
+    note = "the same with `synchronous=OFF`"
+    unsafe = True
+
+
 class Dbm(Mapped):
     """Whichever of the modules of `dbm` the interpreter has; a hash table, so without scans."""
+
+    unsafe = True
 
     def __init__(self, folder: Path) -> None:
         self.db = dbm.open(str(folder / "dbm"), "n")
@@ -278,11 +296,13 @@ class Dbm(Mapped):
             db[key] = value
 
 
-ENGINES: Dict[str, Callable[[Path], Any]] = {
+ENGINES: Dict[str, Any] = {
     "holm": Holm,
     "lmdb": Lmdb,
     "rocksdict": Rocksdict,
     "plyvel": Plyvel,
     "sqlite3": Sqlite,
-    "dbm": Dbm,
+    "lmdb-unsafe": LmdbUnsafe,
+    "sqlite3-unsafe": SqliteUnsafe,
+    "dbm-unsafe": Dbm,
 }
