@@ -37,6 +37,9 @@ type trials struct {
 	longLease    bool
 	unwatched    bool
 	twoOwners    bool
+	unconfirmed  bool
+	// The most bytes of an entry that is sent to another node; 0: as many as nodes send.
+	sentBytes int
 	// The highest level that is known, in place of the library's; 0: the library's.
 	level uint8
 }

@@ -71,7 +71,11 @@ type lane struct {
 	isExtending atomic.Bool
 	// A bug for tests that are to catch it: reads do not ask the leader.
 	staleReads bool
-	isFull     func() bool
+	// Another one: what this replica has applied is shown although the leader may not have.
+	unconfirmed bool
+	// The most bytes of an entry that is sent to the node that leads.
+	sentBytes int
+	isFull    func() bool
 	// The node that leads, if it is another one.
 	elsewhere func() (member, bool)
 	// The node that has a replica.

@@ -28,7 +28,7 @@ var (
 func (l *lane) put(entry []byte) ([]byte, error) {
 	l.gate.enter()
 	defer l.gate.leave()
-	if leader, isKnown := l.elsewhere(); isKnown && len(entry) <= mostSentBytes {
+	if leader, isKnown := l.elsewhere(); isKnown && len(entry) <= l.sentBytes {
 		if found, err := l.send(leader.Address, entry); !errors.Is(err, errFormer) {
 			return found, err
 		}

@@ -135,6 +135,10 @@ func (r *replicas) begin(group int, id uint64, members map[uint64]dragonboat.Tar
 	ctx, stop := context.WithCancel(h.context)
 	begun := newLane(shard(group), id, h.raft)
 	begun.stop, begun.staleReads, begun.isFull, begun.level = stop, h.tests.staleReads, h.isFull.Load, h.level
+	begun.unconfirmed, begun.sentBytes = h.tests.unconfirmed, mostSentBytes
+	if h.tests.sentBytes > 0 {
+		begun.sentBytes = h.tests.sentBytes
+	}
 	begun.elsewhere, begun.relays, begun.others = h.elsewhere(group), &h.relays, h.credentials
 	begun.group = h.machines.finder(shard(group))
 	begun.holder, begun.takesLeases, begun.tenure.isEndless = h.holder(group), h.takesLeases, h.tests.longLease

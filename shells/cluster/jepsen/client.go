@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,9 @@ import (
 
 	"holm-cluster/trial"
 )
+
+// How often a long command names its key: it has more bytes than a node sends to the one that leads.
+const repeats = 40
 
 // Keys are used for that long, so that the history of each stays short.
 const keyAge = 4 * time.Second
@@ -72,19 +76,8 @@ func (h *history) refuse(err error) {
 
 // ask asks a node and notes the operation.
 func (h *history) ask(ctx context.Context, client int, node *redis.Client, in input) error {
-	var words []any
-	switch in.kind {
-	case get:
-		words = []any{"GET", in.key}
-	case set:
-		words = []any{"SET", in.key, in.value}
-	case del:
-		words = []any{"DEL", in.key}
-	default:
-		words = []any{"INCR", in.key}
-	}
 	call := h.now()
-	command := redis.NewCmd(ctx, words...)
+	command := redis.NewCmd(ctx, in.words()...)
 	_ = node.Process(ctx, command)
 	answered := h.now()
 	err := command.Err()
@@ -102,12 +95,57 @@ func (h *history) ask(ctx context.Context, client int, node *redis.Client, in in
 		h.note(client, in, output{}, call, answered)
 		return nil
 	}
-	value, err := command.Int()
+	value, err := in.number(command)
 	if err != nil {
-		return fmt.Errorf("%v: %w", words, err)
+		return fmt.Errorf("%v: %w", in.words(), err)
 	}
 	h.note(client, in, output{value: value}, call, answered)
 	return nil
+}
+
+// words is the command of an operation. A long one names its key again and again, which changes nothing.
+func (in input) words() []any {
+	if !in.isLong {
+		switch in.kind {
+		case get:
+			return []any{"GET", in.key}
+		case set:
+			return []any{"SET", in.key, in.value}
+		case del:
+			return []any{"DEL", in.key}
+		default:
+			return []any{"INCR", in.key}
+		}
+	}
+	words := []any{map[int]string{get: "MGET", set: "MSET", del: "DEL"}[in.kind]}
+	for range repeats {
+		words = append(words, in.key)
+		if in.kind == set {
+			words = append(words, in.value)
+		}
+	}
+	return words
+}
+
+// number is what an operation was answered.
+func (in input) number(answered *redis.Cmd) (int, error) {
+	if !in.isLong || in.kind != get {
+		return answered.Int()
+	}
+	all, err := answered.Slice()
+	if err != nil || len(all) != repeats {
+		return 0, fmt.Errorf("%d values in place of %d: %v", len(all), repeats, err)
+	}
+	for _, one := range all {
+		if one != all[0] {
+			return torn, nil
+		}
+	}
+	text, isThere := all[0].(string)
+	if !isThere {
+		return absent, nil
+	}
+	return strconv.Atoi(text)
 }
 
 // askBoth asks a node about a pair of keys in one slot, in a transaction.
@@ -210,6 +248,7 @@ func (h *history) run(ctx context.Context, client int, cluster *trial.Cluster, r
 		default:
 			in.kind = del
 		}
+		in.isLong = in.kind != incr && random.IntN(4) == 0
 		// An operation that has begun is awaited: its outcome counts.
 		if err := h.ask(context.Background(), client, nodes[at], in); err != nil || random.IntN(50) == 0 {
 			at = random.IntN(len(nodes))

@@ -25,8 +25,8 @@ import (
 func main() {
 	seconds := flag.Int("seconds", 600, "how long clients run")
 	clients := flag.Int("clients", 8, "how many clients there are")
-	mutant := flag.String("mutant", "", "a bug that is to be caught: stale-reads, long-lease, index-apart, unwatched, "+
-		"two-owners or unsynced")
+	mutant := flag.String("mutant", "", "a bug that is to be caught: stale-reads, long-lease, unconfirmed, "+
+		"index-apart, unwatched, two-owners or unsynced")
 	reads := flag.String("reads", "index", "how leaders know that they lead when they answer reads: index or lease")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "what the nemesis and the clients draw from")
 	only := flag.String("only", "", "do the harm alone whose name has this in it, such as power or disk")
@@ -38,11 +38,12 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	words := []string{"--test-private-image", "--reads", *reads}
+	// Some commands of clients have more bytes: a replica then proposes them itself, and reads beside the leader.
+	words := []string{"--test-private-image", "--test-sent-bytes", "256", "--reads", *reads}
 	switch *mutant {
 	case "":
-	case "long-lease":
-		words = append(words, "--reads", "lease", "--test-long-lease")
+	case "long-lease", "unconfirmed":
+		words = append(words, "--reads", "lease", "--test-"+*mutant)
 	case "stale-reads", "index-apart", "unwatched", "two-owners":
 		words = append(words, "--test-"+*mutant)
 	case "unsynced":

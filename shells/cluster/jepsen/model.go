@@ -28,6 +28,8 @@ type input struct {
 	kind  int
 	key   string
 	value int
+	// The command has more bytes than a node sends to the one that leads.
+	isLong bool
 }
 
 // absent is what a key has that is not there. Values are positive.
