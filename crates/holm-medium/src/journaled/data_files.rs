@@ -15,7 +15,8 @@ use crate::superblock::ImageKind;
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sys;
-use crate::vfs::{FORMAT_PAGE, Identity, Vfs, VfsFile, read_exact_at, write_all_at};
+use crate::vfs::{FORMAT_PAGE, How, Identity, Vfs, VfsFile, read_exact_at, write_all_at};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -109,6 +110,22 @@ impl Journaled {
             sum += file.disk_bytes().map_err(io)?;
         }
         Ok(sum)
+    }
+
+    /// Refuses if the path of the folder leads elsewhere by now: the folder was moved, and another database may have its
+    /// place. A file that is made by its path would lie there, and replace one of that database.
+    ///
+    /// # Errors
+    /// Of kind `NotFound` if the path leads to nothing or to another database.
+    pub(super) fn refuse_moved(&self) -> io::Result<()> {
+        let there = self.vfs.open(&area_path(&self.dir, Area::Leaves), How::READ)?.identity()?;
+        if there != self.files[Area::Leaves as usize].identity()? {
+            return Err(io::Error::new(
+                io::ErrorKind::NotFound,
+                "the folder was moved, and another one is at its path",
+            ));
+        }
+        Ok(())
     }
 
     /// The length after the next extent: a small extent, or as much as is preallocated ahead. Whole large pages once
@@ -268,7 +285,7 @@ impl Journaled {
 
     /// For files that cannot be mapped: writes the pages that differ. Pages beyond the end of the file are dropped, as
     /// they would be with a mapping.
-    fn write_pages(&self, file: &dyn VfsFile, area: Area) -> std::io::Result<()> {
+    fn write_pages(&self, file: &dyn VfsFile, area: Area) -> io::Result<()> {
         let len = file.len()?.min(self.image.area(area).len() as u64);
         let mut old = vec![0u8; FORMAT_PAGE as usize];
         let mut new = vec![0u8; FORMAT_PAGE as usize];
@@ -343,7 +360,7 @@ impl Medium for Journaled {
         }
         match self.files[area as usize].punch(offset, bytes) {
             Ok(()) => Ok(true),
-            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
             Err(error) => Err(MediumError::io("giving back space of", &area_path(&self.dir, area), error)),
         }
     }

@@ -42,7 +42,8 @@ pub(super) fn write_earlier(medium: &Journaled, index: &EarlierIndex, superblock
 
 fn replace(medium: &Journaled, bytes: &[u8]) {
     let (path, beside) = (index_path(&medium.dir), medium.dir.join(NEW_INDEX_FILE));
-    let written = medium.vfs.open(&beside, How::CREATE).and_then(|file| {
+    let written = medium.refuse_moved().and_then(|()| {
+        let file = medium.vfs.open(&beside, How::CREATE)?;
         file.set_len(bytes.len() as u64)?;
         write_all_at(&*file, bytes, 0)?;
         file.sync_all()?;
@@ -51,7 +52,7 @@ fn replace(medium: &Journaled, bytes: &[u8]) {
     });
     if let Err(error) = written {
         // On a full disk, what is there of it would take the last space.
-        let _ = medium.vfs.remove(&beside);
+        let _ = medium.refuse_moved().and_then(|()| medium.vfs.remove(&beside));
         ::log::warn!("holm: {}: {error}; the next open may read all leaves", path.display());
     }
 }

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::state::{Journal, Shared};
-use crate::error::Result;
+use crate::error::{MediumError, Result};
 use crate::superblock::{Superblock, superblock_path};
 
 /// Adds a segment if a record of this size should get one that is still to be made. A full disk is no error: the
@@ -17,6 +17,8 @@ pub(super) fn add_segment(shared: &Shared, journal: &mut Journal, bytes: u64) ->
     }
     shared.refuse_if_failed()?;
     let medium = &shared.storage().medium;
+    let moved = |error| MediumError::io("creating a log segment", &medium.dir, error);
+    medium.refuse_moved().map_err(moved)?;
     let made = match journal.log.make_segment(&*medium.vfs, &medium.dir) {
         Err(error) if error.is_no_space() => {
             journal.lacks_room_for_segments = true;
@@ -24,6 +26,8 @@ pub(super) fn add_segment(shared: &Shared, journal: &mut Journal, bytes: u64) ->
         }
         made => made?,
     };
+    // Again: what was made while the folder moved lies elsewhere, and no recovery would find it.
+    medium.refuse_moved().map_err(moved)?;
     // Before the segment has a record: otherwise a crash leaves records that no recovery looks for, or a lost file that
     // none misses.
     let mut next = Superblock { log_segments: journal.log.segments() + 1, ..journal.superblock.clone() };

@@ -42,6 +42,7 @@ mod long_transactions;
 mod marks;
 mod model;
 mod over_designs;
+mod moved;
 mod promises;
 mod ranges;
 mod read_ahead;

@@ -1,0 +1,67 @@
+//! The folder of an open database is moved.
+
+use crate::tools::{assert_sound, builder};
+use holm::{Database, Error};
+use std::path::Path;
+
+/// Writes until the log needs a segment more than a new database has, or until a write or a sync is refused.
+fn outgrow_the_log(db: &Database) -> Result<(), Error> {
+    let space = db.keyspace("default")?;
+    for number in 0..12_u8 {
+        space.insert([number], vec![number; 1 << 20])?;
+        db.sync()?;
+    }
+    Ok(())
+}
+
+fn segments(folder: &Path) -> usize {
+    let names = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").file_name());
+    names.filter(|name| name.to_string_lossy().starts_with("log.")).count()
+}
+
+/// A segment of the log was made by its path: in the folder of another database that had the place by then, over a
+/// segment of that one. Both wrote on, and the moved database had lost what it had called durable.
+#[test]
+fn a_moved_database_writes_nothing_into_the_one_that_has_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (place, moved) = (folder.path().join("sea.holm"), folder.path().join("moved.holm"));
+    let one = builder().log_bytes(8 << 20).open(&place).expect("a new database");
+    one.keyspace("default").and_then(|space| space.insert("first", "coral")).expect("room");
+    one.sync().expect("room");
+    std::fs::rename(&place, &moved).expect("a rename");
+
+    let other = builder().log_bytes(8 << 20).open(&place).expect("a new database");
+    let before = segments(&place);
+    let refused = outgrow_the_log(&one).expect_err("its path leads to another database");
+    assert!(matches!(refused, Error::Poisoned { .. }), "{refused}");
+    assert!(refused.to_string().contains("moved"), "{refused}");
+    assert_eq!(segments(&place), before);
+    one.close().expect_err("it is poisoned");
+
+    outgrow_the_log(&other).expect("room");
+    assert!(segments(&place) > before, "a test that makes no segment shows nothing");
+    other.close().expect("nothing is wrong with it");
+    for place in [place, moved] {
+        let db = builder().create(false).open(&place).expect("what was durable is there");
+        assert_sound(&db);
+        let space = db.existing_keyspace("default").expect("a catalog").expect("it is always there");
+        let is_moved = place.ends_with("moved.holm");
+        assert_eq!(space.contains_key("first").expect("a read"), is_moved);
+    }
+}
+
+/// Closing wrote the index of the moved database into the folder of the other one.
+#[test]
+fn closing_a_moved_database_leaves_the_index_of_the_one_that_has_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (place, moved) = (folder.path().join("sea.holm"), folder.path().join("moved.holm"));
+    let one = builder().open(&place).expect("a new database");
+    one.keyspace("default").and_then(|space| space.insert("first", "coral")).expect("room");
+    std::fs::rename(&place, &moved).expect("a rename");
+    builder().open(&place).and_then(Database::close).expect("a new database");
+    let index = std::fs::read(place.join("index")).expect("closing writes it");
+    one.close().expect("closing makes no file that the database needs");
+    assert_eq!(std::fs::read(place.join("index")).expect("still there"), index);
+    let db = builder().create(false).open(&moved).expect("it was closed");
+    assert_sound(&db);
+}
