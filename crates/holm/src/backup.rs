@@ -25,7 +25,7 @@ mod writer;
 
 pub(crate) use apply::complete;
 pub(crate) use base::is_untouched_copy;
-pub(crate) use restore::{build, keyspace_of, put};
+pub(crate) use restore::{build, keyspace_of, put, would_change};
 pub(crate) use staged::is_staged;
 
 use crate::error::{Error, Result};

@@ -26,7 +26,7 @@ mod salvage;
 
 pub use report::RepairReport;
 
-use crate::backup::build;
+use crate::backup::{build, would_change};
 use crate::database::Database;
 use crate::designs;
 use crate::error::{Error, Result};
@@ -115,6 +115,8 @@ impl Repair {
     ///
     /// # Errors
     /// - [`NotFound`](Error::NotFound): the damaged folder has no file of a database.
+    /// - [`Invalid`](Error::Invalid): the new folder lies within the damaged one, or the damaged one has the name
+    ///   `<new>.partial`, under which the new database is made.
     /// - [`Locked`](Error::Locked): a process has the damaged database open.
     /// - [`Version`](Error::Version), [`Geometry`](Error::Geometry): it is of another version, or of a design that this
     ///   program does not have. [`Unsupported`](Error::Unsupported): its design cannot be repaired.
@@ -126,6 +128,12 @@ impl Repair {
         let has_options = options.is_some();
         let mut builder = options.unwrap_or_default().sweep(Sweep::Manual);
         let mut report = RepairReport::default();
+        if would_change(&from, folder.as_ref())? {
+            let (from, into) = (from.display(), folder.as_ref().display());
+            return Err(Error::Invalid {
+                what: format!("a repair into {into} would change the damaged folder {from}"),
+            });
+        }
         let mut evidence = Evidence::open(&builder, &from, &mut report)?;
         // The designs that ship have the same blocks.
         let chosen = builder.design.as_deref().unwrap_or(designs::DEFAULT);

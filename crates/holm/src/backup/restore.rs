@@ -44,7 +44,11 @@ pub(crate) fn build<T>(builder: &Builder, folder: &Path, fill: impl FnOnce(&Arc<
     refuse_if_used(&*vfs, folder)?;
     let partial = partial_of(folder)?;
     remove_stale(&*vfs, &partial)?;
-    let db = builder.clone().create(true).durability(Durability::OnSync).open(&partial)?;
+    let created = builder.clone().create(true).durability(Durability::OnSync).open(&partial);
+    let db = created.inspect_err(|_| {
+        // Only what no process has locked: another attempt may have begun at the same time.
+        let _ = remove_stale(&*vfs, &partial);
+    })?;
     let made = fill(&db.engine).and_then(|info| db.close().map(|()| info));
     let named = made.and_then(|info| give_name(&*vfs, &partial, folder).map(|()| info));
     if named.is_err() {
@@ -69,11 +73,15 @@ pub(super) fn copy(
         let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match (restored, written) {
             (Ok(info), _) => Ok(info),
-            // A stream that ends early is the consequence of what the writer has met.
-            (Err(Error::Corrupt { .. } | Error::Foreign { .. }), Err(error)) => Err(error),
+            // A stream that ends early is the consequence of what the writer has met, unless that is the pipe's end.
+            (Err(Error::Corrupt { .. } | Error::Foreign { .. }), Err(error)) if !is_broken_pipe(&error) => Err(error),
             (Err(error), _) => Err(error),
         }
     })
+}
+
+fn is_broken_pipe(error: &Error) -> bool {
+    matches!(error, Error::Io { kind: io::ErrorKind::BrokenPipe, .. })
 }
 
 /// Refuses a folder that contains anything.
@@ -94,6 +102,22 @@ fn partial_of(folder: &Path) -> Result<PathBuf> {
     Ok(folder.with_file_name(name))
 }
 
+/// The name that an earlier attempt gets while it is removed.
+fn stale_of(partial: &Path) -> PathBuf {
+    let mut stale = partial.as_os_str().to_owned();
+    stale.push(".stale");
+    stale.into()
+}
+
+/// Returns whether [`build`] of a database in `folder` would change the folder `kept`, or remove it as what an earlier
+/// attempt has left.
+pub(crate) fn would_change(kept: &Path, folder: &Path) -> Result<bool> {
+    let resolved = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or(path.into());
+    let (kept, partial) = (resolved(kept), partial_of(folder)?);
+    let is_kept = |path: &Path| resolved(path) == kept;
+    Ok(resolved(parent_of(folder)).starts_with(&kept) || is_kept(&partial) || is_kept(&stale_of(&partial)))
+}
+
 /// The files that carry the lock of a database, or of one that is being created.
 const LOCKED: [&str; 2] = ["superblock", "superblock.new"];
 
@@ -102,9 +126,7 @@ const LOCKED: [&str; 2] = ["superblock", "superblock.new"];
 /// # Errors
 /// `Locked`: the attempt is not over. `Foreign`: the folder holds something else.
 fn remove_stale(vfs: &dyn Vfs, partial: &Path) -> Result<()> {
-    let mut stale = partial.as_os_str().to_owned();
-    stale.push(".stale");
-    let stale = Path::new(&stale);
+    let stale = &*stale_of(partial);
     // An attempt that was cut short while it removed an earlier one has left this.
     if leftovers(vfs, stale)?.is_some() {
         remove_folder(vfs, stale).map_err(failed("removing", stale))?;
@@ -201,8 +223,12 @@ fn give_name(vfs: &dyn Vfs, partial: &Path, folder: &Path) -> Result<()> {
 
 /// Makes the name of a folder durable.
 fn sync_parent(vfs: &dyn Vfs, folder: &Path) -> Result<()> {
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = parent_of(folder);
     vfs.sync_dir(parent).map_err(failed("syncing", parent))
+}
+
+fn parent_of(folder: &Path) -> &Path {
+    folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

@@ -1,0 +1,71 @@
+//! Copies, restorations and repairs that are refused: what the error says, and what is left in the folders.
+
+use crate::disks::Disk;
+use crate::files::contents;
+use crate::tools::{self, folder};
+use holm::{Database, Error};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Returns a database with enough pairs that a stream of them waits in the pipe to a copy.
+fn filled(path: &Path) -> Database {
+    let db = tools::relaxed(path);
+    let space = db.keyspace("default").expect("room");
+    (0..8_000_u32).try_for_each(|number| space.insert(number.to_be_bytes(), [7; 1000])).expect("room");
+    db
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").file_name());
+    names.map(|name| name.to_string_lossy().into()).collect()
+}
+
+/// The writer of the stream met the end of the pipe, because the copy had been refused. The error was that of the
+/// writer: a broken pipe, and no word about the file.
+#[test]
+fn a_copy_over_a_file_is_refused_with_the_name_of_the_file() {
+    let folder = folder();
+    let db = filled(&folder.path().join("sea.holm"));
+    let file = folder.path().join("file");
+    std::fs::write(&file, "no database").expect("room");
+    let refused = db.backup(&file).expect_err("it is a file");
+    assert!(matches!(&refused, Error::Foreign { path, .. } if *path == file), "{refused:?}");
+}
+
+/// The files of a copy that could not be created stayed, and kept a full disk full.
+#[test]
+fn a_restoration_that_cannot_create_its_database_leaves_nothing() {
+    let folder = folder();
+    let mut stream = Vec::new();
+    filled(&folder.path().join("sea.holm")).backup_to(&mut stream).expect("a sound database");
+    let copies = folder.path().join("copies");
+    std::fs::create_dir(&copies).expect("room");
+    let disk = Disk::default();
+    disk.break_log();
+    let broken = tools::builder().vfs(Arc::new(disk.clone()), [0; 2]);
+    broken.clone().restore(&mut &stream[..], copies.join("copy.holm")).expect_err("the log cannot be written");
+    assert_eq!(names(&copies), Vec::<String>::new());
+    disk.mend_log();
+    broken.restore(&mut &stream[..], copies.join("copy.holm")).expect("nothing is in its way");
+}
+
+/// A repair made its database in the damaged folder. It took a damaged folder `sea.partial` for what an earlier attempt
+/// at `sea` had left, and removed it.
+#[test]
+fn a_repair_refuses_a_new_folder_that_would_change_the_damaged_one() {
+    let folder = folder();
+    let damaged = folder.path().join("sea.partial");
+    filled(&damaged).close().expect("sound");
+    std::fs::remove_file(damaged.join("superblock")).expect("it is there");
+    std::fs::remove_file(damaged.join("index")).expect("closing writes it");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&damaged, &link).expect("a link");
+    let before = contents(&damaged);
+    for into in [damaged.join("new"), damaged.join("a/../new"), link.join("new"), folder.path().join("sea")] {
+        let refused = Database::repair(&damaged, &into).expect_err("the damaged folder would change");
+        assert!(matches!(refused, Error::Invalid { .. }), "{}: {refused:?}", into.display());
+        assert!(contents(&damaged) == before, "{}", into.display());
+    }
+    let report = Database::repair(&damaged, folder.path().join("saved")).expect("another folder");
+    assert_eq!(report.records, 8_000);
+}
