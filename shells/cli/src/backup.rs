@@ -19,8 +19,8 @@ pub(crate) fn run(args: &Backup) -> anyhow::Result<Exit> {
     let since = args.since.unwrap_or(0);
     let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
         let mut out = output::standard();
-        let info = write(args, since, &mut out)?;
-        output::finish(out)?;
+        let written = write(args, since, &mut out);
+        let info = output::whole(written.and_then(|info| output::finish(out).map(|()| info)))?;
         // Standard output is the backup.
         note(&format!("{} records; the next backup is --since {}", info.records, info.epoch));
         return Ok(Exit::Found);

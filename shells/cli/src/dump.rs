@@ -54,8 +54,8 @@ pub(crate) fn run(args: &Dump) -> anyhow::Result<Exit> {
     match args.file.as_deref().filter(|file| *file != Path::new("-")) {
         None => {
             let mut out = output::standard();
-            write(&database, &mut out)?;
-            output::finish(out)?;
+            let written = write(&database, &mut out);
+            output::whole(written.and_then(|_| output::finish(out)))?;
         }
         Some(path) => {
             let file = File::create_new(path).with_context(|| format!("cannot create {}", path.display()))?;

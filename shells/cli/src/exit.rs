@@ -1,6 +1,6 @@
 //! The end of a command: an exit code, and for an error one line on standard error.
 //!
-//! A closed pipe is not an error: the reader has read enough. Nothing here panics. `eprintln!` would panic if standard
+//! A closed pipe is not an error: the reader has read enough. `output::whole` makes it one. Nothing here panics. `eprintln!` would panic if standard
 //! error is closed too.
 
 use std::io::{self, Write};
@@ -41,7 +41,7 @@ pub(crate) fn note(text: &str) {
 
 /// Returns whether the error comes from writing to a pipe that has no reader. This program itself uses `std::io` only
 /// to write standard output, so the error kind cannot come from the database's files.
-fn reader_left(error: &anyhow::Error) -> bool {
+pub(crate) fn reader_left(error: &anyhow::Error) -> bool {
     error
         .chain()
         .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe))

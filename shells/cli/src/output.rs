@@ -2,9 +2,10 @@
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use crate::escape::escape;
+use crate::exit::reader_left;
 
 /// Bytes collected before a write. The program notices that its reader has left at most this number of bytes late.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -19,11 +20,20 @@ pub(crate) fn finish(mut out: impl Write) -> anyhow::Result<()> {
     out.flush().context("writing the output")
 }
 
-/// Writes a complete short answer.
+/// Writes a complete short answer. If its reader has left, the exit code still says what the command has done.
 pub(crate) fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let mut out = standard();
-    out.write_all(text.as_ref()).context("writing the output")?;
-    finish(out)
+    let written = out.write_all(text.as_ref()).context("writing the output").and_then(|()| finish(out));
+    written.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })
+}
+
+/// Passes on the result of writing an output that is of no use unless it is whole: a reader that has left before its
+/// end is an error here.
+pub(crate) fn whole<T>(written: anyhow::Result<T>) -> anyhow::Result<T> {
+    match written {
+        Err(error) if reader_left(&error) => bail!("the reader of the output has left before its end"),
+        other => other,
+    }
 }
 
 /// `1 record`, `2 records`.

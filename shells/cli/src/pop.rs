@@ -18,11 +18,12 @@ pub(crate) fn run(args: &Pop) -> anyhow::Result<Exit> {
         let key = loop {
             let found = if args.last { keyspace.last()? } else { keyspace.first()? };
             let Some((key, value)) = found else { return Ok(Exit::Absent) };
-            if expiring::write(&mut writer, (&key, &value), keyspace.options(), || keyspace.expiry(&key))? {
+            let written = expiring::write(&mut writer, (&key, &value), keyspace.options(), || keyspace.expiry(&key));
+            if output::whole(written)? {
                 break key;
             }
         };
-        output::finish(writer.into_inner())?;
+        output::whole(output::finish(writer.into_inner()))?;
         keyspace.remove(key)?;
         database.sync().context("cannot make the removal durable")?;
         Ok(Exit::Found)

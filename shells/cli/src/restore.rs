@@ -105,7 +105,8 @@ fn insert(keyspace: &Keyspace, pair: &Pair) -> holm::Result<()> {
 fn end(text: &mut impl Read, database: &Database, said: Tally, mut found: Tally) -> anyhow::Result<Tally> {
     found.mark = said.mark;
     if found != said {
-        bail!("found {} records in {} keyspaces, expected {said:?}", found.records, found.keyspaces);
+        let counts = |tally: Tally| format!("{} records in {} keyspaces", tally.records, tally.keyspaces);
+        bail!("found {}, expected {}, as the last line says", counts(found), counts(said));
     }
     if text.read(&mut [0]).context("reading behind the dump")? > 0 {
         bail!("bytes follow the last line of the dump");

@@ -19,7 +19,8 @@ A bad line stops the load; the records before it are stored. Keys have at most 6
 With --skip-bad, reading of a CSV continues at the line after the bad one; an unclosed quote still stops the load.
 
 With --key-column, a csv has any columns, which its first record names, and a jsonl any members. The value is that of \
---value-column, or else all of it: of a csv a JSON object of the other columns, of a jsonl the line.
+--value-column, or else all of it: of a csv a JSON object of the other columns, of a jsonl the line. A column whose \
+name is not its own is chosen by its number.
 
 With --expires-in, a keyspace that is absent is created so that its keys may expire, and every record gets this \
 lifetime. A record of jsonl may have a time of its own, \"expires_ms\": milliseconds since 1970. No other keyspace, \

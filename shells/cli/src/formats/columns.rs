@@ -1,7 +1,7 @@
 //! Real CSV: records of any number of columns, of which one is the key and one may be the value.
 //!
 //! The first record names the columns. A column is chosen by its name, or by its number from 1 on. Without a column for
-//! the value, the value is a JSON object of all the other columns.
+//! the value, the value is a JSON object of all the other columns, which must then differ in their names.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};
@@ -71,12 +71,23 @@ impl<R: BufRead> ColumnRecords<R> {
         let names: Vec<String> = self.record.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let find = |wanted: &str| {
             let by_number = || wanted.parse().ok().and_then(|number: usize| number.checked_sub(1));
-            let found = names.iter().position(|name| name == wanted).or_else(by_number);
+            let found = names.iter().position(|name| name == wanted);
+            if names.iter().filter(|name| *name == wanted).count() > 1 {
+                return Err(Fault::SameColumns { name: wanted.into() });
+            }
             found
+                .or_else(by_number)
                 .filter(|at| *at < names.len())
                 .ok_or_else(|| Fault::NoColumn { name: wanted.into(), columns: names.join(", ") })
         };
         let (key, value) = (find(&self.chosen.key)?, self.chosen.value.as_deref().map(find).transpose()?);
+        let others: Vec<&String> =
+            names.iter().enumerate().filter(|(at, _)| *at != key).map(|(_, name)| name).collect();
+        if let (None, Some(name)) =
+            (value, others.iter().find(|name| others.iter().filter(|it| it == name).count() > 1))
+        {
+            return Err(Fault::SameColumns { name: (**name).clone() });
+        }
         Ok(Columns { names, key, value })
     }
 
@@ -191,6 +202,19 @@ mod tests {
         let value = |name: &str, depth: &str| format!("{{\"depth, m\":\"{depth}\",\"name\":\"{name}\"}}");
         let expected = [pair("7", &value("north", "12")), pair("8", &value("so\\\"uth\\nreef", "3"))];
         assert_eq!(read(REEFS, "id", None, LIMITS), expected);
+    }
+
+    /// The first of them was taken, and a JSON object had the last of them alone.
+    #[test]
+    fn columns_of_one_name_are_not_confused() {
+        let text = "id,name,name\n7,north,south\n";
+        let refused =
+            [Err((1, "found several columns \"name\"; choose the key and the value by their numbers".into()))];
+        assert_eq!(read(text, "id", None, LIMITS), refused);
+        assert_eq!(read(text, "name", Some("id"), LIMITS), refused);
+        assert_eq!(read(text, "id", Some("name"), LIMITS), refused);
+        assert_eq!(read(text, "id", Some("3"), LIMITS), [pair("7", "south")]);
+        assert_eq!(read(text, "2", None, LIMITS), [pair("north", "{\"id\":\"7\",\"name\":\"south\"}")]);
     }
 
     #[test]

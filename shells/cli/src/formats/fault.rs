@@ -33,6 +33,8 @@ pub(crate) enum Fault {
     Member { name: &'static str, found: usize },
     /// A CSV has no column of this name or number.
     NoColumn { name: String, columns: String },
+    /// A CSV has several columns of a name that selects one, or that names a member of a JSON object.
+    SameColumns { name: String },
     /// A CSV without a line.
     NoColumns,
     /// A record of a CSV has another number of columns than the line that names them.
@@ -49,7 +51,8 @@ impl Fault {
     /// Returns whether the record may have swallowed other records, so that continuing would hide a loss, or whether no
     /// record can be read.
     pub(crate) fn ends_the_input(&self) -> bool {
-        matches!(self, Self::UnclosedQuote | Self::EndlessQuote { .. } | Self::NoColumn { .. } | Self::NoColumns)
+        let hides_a_loss = matches!(self, Self::UnclosedQuote | Self::EndlessQuote { .. });
+        hides_a_loss || matches!(self, Self::NoColumn { .. } | Self::SameColumns { .. } | Self::NoColumns)
     }
 }
 
@@ -85,6 +88,9 @@ impl fmt::Display for Fault {
             }
             Self::Member { name, .. } => write!(f, "found both {name} and {name}_base16, expected one of them"),
             Self::NoColumn { name, columns } => write!(f, "found no column {name:?} among {columns}"),
+            Self::SameColumns { name } => {
+                write!(f, "found several columns {name:?}; choose the key and the value by their numbers")
+            }
             Self::NoColumns => write!(f, "found no line that names the columns"),
             Self::Columns { found, expected } => {
                 let fields = if *found == 1 { "field" } else { "fields" };

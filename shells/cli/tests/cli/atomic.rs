@@ -96,6 +96,6 @@ fn a_record_that_cannot_be_printed_stays() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = sea.command(["pop", "db"]).stdout(writer).stderr(Stdio::piped()).output().unwrap();
-    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
+    assert_eq!(output.status.code(), Some(2), "nothing was popped");
     assert_eq!(sea.holm("pop db").with(0), "north\tcoral\n");
 }

@@ -58,7 +58,7 @@ fn a_text_that_is_not_whole_makes_no_database() {
     for (broken, complaint) in [
         (lines[..last].concat(), "without the line that has its counts"),
         (lines[..3].concat() + &lines[3][..5], "line 4: "),
-        (without(7), "found 259 records in 3 keyspaces"),
+        (without(7), "found 259 records in 3 keyspaces, expected 260 records in 3 keyspaces, as"),
         (without(0), "line 1: expected the version"),
         (without(1), "line 2: a record without a keyspace"),
         (text.replacen("1}", "9}", 1), "found version 9"),

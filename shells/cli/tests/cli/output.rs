@@ -107,6 +107,21 @@ fn standard_output_closed_before_the_start_is_no_panic() {
     }
 }
 
+/// The exit code was 0: a script took the value for replaced, and a part of a backup for all of it.
+#[test]
+fn a_reader_that_has_left_does_not_change_what_is_so() {
+    let sea = with_letters();
+    for (line, code) in [("cas db a other new", 1), ("get db a", 0), ("backup db", 2), ("dump db", 2), ("pop db", 2)] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = sea.command(line.split_whitespace()).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{line}");
+        let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(complaint.contains("the reader of the output has left"), code == 2, "{line}: {complaint}");
+    }
+    assert_eq!(sea.holm("get db a").with(0), "1\n");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error() {
