@@ -38,6 +38,7 @@ type trials struct {
 	unwatched    bool
 	twoOwners    bool
 	unconfirmed  bool
+	lateness     time.Duration
 	// The most bytes of an entry that is sent to another node; 0: as many as nodes send.
 	sentBytes int
 	// The highest level that is known, in place of the library's; 0: the library's.
@@ -133,7 +134,7 @@ func startHost(folder string, with *settings, leases bool, tests trials) (*host,
 		tests:       tests,
 		knows:       tests.knows(),
 		credentials: credentials,
-		machines:    &machines{database: opened, groups: map[uint64]*group{}},
+		machines:    &machines{database: opened, groups: map[uint64]*group{}, lateness: tests.lateness},
 		raft:        raft,
 		lanes:       make([]atomic.Pointer[lane], with.Groups+1),
 		failed:      make(chan error, 1),

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"time"
@@ -43,6 +44,7 @@ func (m *machine) Update(entries []sm.Entry) ([]sm.Entry, error) {
 		packed = binary.LittleEndian.AppendUint32(packed, uint32(len(entry.Cmd)))
 		packed = append(packed, entry.Cmd...)
 	}
+	m.machines.beLate()
 	begun := time.Now()
 	replies, err := m.group.apply(packed)
 	m.group.applyNanoseconds.Add(int64(time.Since(begun)))
@@ -163,6 +165,14 @@ type machines struct {
 	database *database
 	mutex    sync.Mutex
 	groups   map[uint64]*group
+	// For tests: one update in eight waits for up to that long, so that replicas apply at other times.
+	lateness time.Duration
+}
+
+func (m *machines) beLate() {
+	if m.lateness > 0 && rand.IntN(8) == 0 {
+		time.Sleep(rand.N(m.lateness))
+	}
 }
 
 func (m *machines) create(shard, _ uint64) sm.IOnDiskStateMachine {

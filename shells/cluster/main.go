@@ -121,6 +121,7 @@ func serve(arguments []string) error {
 	flags.BoolVar(&tests.staleReads, "test-stale-reads", false, "for tests, a bug: reads do not ask the leader")
 	flags.BoolVar(&tests.longLease, "test-long-lease", false, "for tests, a bug: leases of leaders do not end")
 	flags.BoolVar(&tests.unconfirmed, "test-unconfirmed", false, "for tests, a bug: replicas show what a leader may not have")
+	flags.DurationVar(&tests.lateness, "test-lateness", 0, "for tests: one update in eight waits for up to that long")
 	flags.IntVar(&tests.sentBytes, "test-sent-bytes", 0, "for tests: the most bytes of an entry that is sent to a leader")
 	flags.BoolVar(&tests.unwatched, "test-unwatched", false, "for tests, a bug: EXEC forgets what was watched")
 	flags.BoolVar(&tests.twoOwners, "test-two-owners", false, "for tests, a bug: slots that move have two owners")

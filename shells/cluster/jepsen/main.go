@@ -39,7 +39,7 @@ func main() {
 		fail(err)
 	}
 	// Some commands of clients have more bytes: a replica then proposes them itself, and reads beside the leader.
-	words := []string{"--test-private-image", "--test-sent-bytes", "256", "--reads", *reads}
+	words := []string{"--test-private-image", "--test-sent-bytes", "256", "--test-lateness", "20ms", "--reads", *reads}
 	switch *mutant {
 	case "":
 	case "long-lease", "unconfirmed":
