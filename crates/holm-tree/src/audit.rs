@@ -11,6 +11,8 @@ use std::fmt;
 pub struct Audit {
     /// Leaves visited.
     pub leaves: u64,
+    /// Blocks that these leaves have. A block that several of them share counts once.
+    pub blocks: u64,
     /// Pairs in them.
     pub pairs: u64,
     /// The payloads of all pairs, so that the caller can check their records.
@@ -52,15 +54,20 @@ pub struct LeafAudit<S> {
 /// Works on a tree of any design, so it is compiled once for all designs.
 pub(crate) fn audit<K: Keys>(tree: &dyn Index<K>, root: &TreeRoot) -> Audit {
     let mut audit = Audit::default();
+    let mut blocks = Vec::new();
     let mut low = Some(K::Separator::default());
     while let Some(edge) = low {
         let leaf = tree.audit_leaf(root, &edge);
         audit.leaves += 1;
+        tree.blocks_of_several(leaf.leaf_version.leaf(), &mut blocks);
         audit.pairs += leaf.pairs.len() as u64;
         audit.payloads.extend(leaf.pairs.iter().map(|(payload, _)| *payload));
         audit.faults.extend(leaf.faults.iter().map(ToString::to_string));
         low = leaf.next;
     }
+    blocks.sort_unstable();
+    blocks.dedup();
+    audit.blocks = if blocks.is_empty() { audit.leaves } else { blocks.len() as u64 };
     if audit.pairs != root.pairs() {
         audit.faults.push(format!("{} pairs counted, {} found", root.pairs(), audit.pairs));
     }

@@ -458,4 +458,7 @@ pub trait Index<K: Keys>: Send + Sync {
     /// Checks the leaf whose range holds a key. Threads may write meanwhile; then faults count only if the leaf's
     /// version is valid afterwards.
     fn audit_leaf(&self, root: &TreeRoot, low: &K::Separator) -> LeafAudit<K::Separator>;
+    /// Appends the numbers of a leaf's blocks, its own first, in a design whose leaves may have several. No thread may
+    /// write to the leaf meanwhile.
+    fn blocks_of_several(&self, leaf: u32, out: &mut Vec<u32>);
 }

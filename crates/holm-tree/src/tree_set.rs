@@ -575,4 +575,9 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     fn audit_leaf(&self, root: &TreeRoot, low: &K::Separator) -> LeafAudit<K::Separator> {
         crate::audit::audit_leaf(self, &self.keys, root, low)
     }
+    fn blocks_of_several(&self, leaf: u32, out: &mut Vec<u32>) {
+        if OverflowOf::<D>::BLOCKS > 1 {
+            out.extend(self.blocks_of(leaf));
+        }
+    }
 }

@@ -28,6 +28,10 @@ pub struct Report {
     pub keyspaces: u64,
     /// The number of leaves read.
     pub leaves: u64,
+    /// The number of blocks that these leaves have: as many, but in designs whose leaves may have several. The number
+    /// of blocks in use, [`SpaceStats::leaves`](crate::SpaceStats::leaves), is the same once what was freed has waited
+    /// for two epochs.
+    pub leaf_blocks: u64,
     /// The number of records verified; the catalog has one for each keyspace.
     pub records: u64,
     /// Bytes of these records, headers and padding included.
@@ -80,6 +84,7 @@ fn check_trees(View { store, catalog, .. }: View<'_>, report: &mut Report) {
         let audit = store.index.audit(&tree.root);
         report.keyspaces += 1;
         report.leaves += audit.leaves;
+        report.leaf_blocks += audit.blocks;
         report.records += audit.pairs;
         let name = if tree.name.is_empty() { "(catalog)" } else { &tree.name };
         let mut faults: Vec<_> = audit.faults.iter().map(|fault| format!("keyspace {name:?}: {fault}")).collect();

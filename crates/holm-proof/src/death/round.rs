@@ -166,7 +166,7 @@ fn swept(db: &Database) -> Result<(), String> {
     // Space is free two epochs after it was given up.
     (0..4).try_for_each(|_| db.sync()).map_err(|error| format!("after a sweep: {error}"))?;
     let (used, report) = (db.stats().space, db.check().map_err(|error| format!("checking: {error}"))?);
-    let is_freed = (used.record_bytes, used.leaves) == (report.record_bytes, report.leaves);
+    let is_freed = (used.record_bytes, used.leaves) == (report.record_bytes, report.leaf_blocks);
     if left.is_empty() && report.faults.is_empty() && is_freed {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use super::keys;
 use super::maps::{Name, Space, State, Stored};
 use super::steps::Draw;
-use super::world::{DESIGNS, World, options, time};
+use super::world::{World, options, time};
 use holm::{Database, Expiry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -119,9 +119,7 @@ impl World {
         }
         let (used, report) = (self.db().stats().space, self.db().check().expect("told"));
         assert_eq!(used.record_bytes, report.record_bytes, "records that nothing leads to");
-        // A leaf of the other design has one block or two.
-        let most = if self.design == DESIGNS[0] { report.leaves } else { 2 * report.leaves };
-        assert!((report.leaves..=most).contains(&used.leaves), "leaves that nothing leads to: {used:?}, {report:?}");
+        assert_eq!(used.leaves, report.leaf_blocks, "leaf blocks that nothing leads to: {report:?}");
         self.note_durable();
         self.let_go().close().expect("a sound close");
         self.open = Some(self.builder().open("/d").expect("a closed database"));

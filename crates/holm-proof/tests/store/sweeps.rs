@@ -288,7 +288,7 @@ fn judge(tide: &Tide, steps: &[Step], cut: &Cut, tally: &mut Tally) -> Result<()
     // Space is free two epochs after it was given up.
     (0..4).for_each(|_| db.sync().expect("sound"));
     let (used, report) = (db.stats().space, db.check().expect("readable"));
-    if !report.faults.is_empty() || (used.record_bytes, used.leaves) != (report.record_bytes, report.leaves) {
+    if !report.faults.is_empty() || (used.record_bytes, used.leaves) != (report.record_bytes, report.leaf_blocks) {
         return Err(format!("{:?}; {used:?} in use, {report:?}", report.faults));
     }
     Ok(())
