@@ -16,6 +16,7 @@ mod locks;
 #[path = "../crashes/names.rs"]
 mod names;
 mod no_room;
+mod nodes_at_rest;
 mod overview;
 mod shifting;
 mod ss_tree;

@@ -1,5 +1,6 @@
 //! Damages whose outcome is known exactly.
 
+use crate::ledger::Contents;
 use crate::lives::{End, FILES, Life, file, segments};
 use crate::strikes::Strike;
 use crate::trial::repair;
@@ -70,6 +71,32 @@ fn what_an_older_log_has_for_a_record_that_is_cut_off_is_doubtful() {
     let (report, saved) = repair(&life, &damaged, false, "cut records");
     let foreign = saved.iter().filter(|(place, value)| !life.ledger.had(place, value)).count() as u64;
     assert!(foreign > 0 && foreign <= report.doubtful_records, "{foreign} pairs of other keyspaces: {report}");
+}
+
+/// The log has the leaf of a record that is damaged, with other pairs beside the damaged one. None of them takes its
+/// place: the loss is counted, and each other key keeps the value that it had.
+#[test]
+fn a_damaged_record_is_lost_alone() {
+    let mut lost = 0;
+    for life in (1..12).map(Life::live).filter(|life| life.end == End::Killed) {
+        let records = life.disk.contents(&file("records")).unwrap_or_default();
+        // A value begins with a number that no other has.
+        for (place, value) in life.sound.iter().filter(|(place, _)| place.0 != "tides").step_by(37) {
+            let pair = [&place.1[..], &value[..]].concat();
+            let at = records.windows(pair.len()).position(|bytes| bytes == pair).expect("a record");
+            let damaged = Strike::Flip { file: "records", byte: at + place.1.len(), bit: 3 }.apply(&life);
+            let (report, saved) = repair(&life, &damaged, false, "a damaged record");
+            let others = |of: &Contents| of.iter().filter(|pair| pair.0 != place).count();
+            assert_eq!(others(&saved), others(&life.sound), "{place:?}: {report}");
+            for other in life.sound.iter().filter(|pair| pair.0 != place) {
+                assert_eq!(saved.get(other.0), Some(other.1), "{place:?}: {report}");
+            }
+            let is_lost = !saved.contains_key(place);
+            assert_eq!(report.damaged_records, u64::from(is_lost), "{place:?}: {report}");
+            lost += u64::from(is_lost);
+        }
+    }
+    assert!(lost > 3, "{lost} records were lost");
 }
 
 /// Leaves of an earlier session in blocks that are free: the later pair of each key stays.

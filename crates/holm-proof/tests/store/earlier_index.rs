@@ -225,3 +225,27 @@ fn a_leaf_counts_where_an_index_has_it_last() {
     let [placed, all] = openings_agree(mode, &crashed, "each leaf twice");
     assert!(placed > all / 2, "{placed} of {all} leaves were placed by the index");
 }
+
+/// A disk that lies loses the last entries of the log, and keeps an index that was written after them. Recovery goes
+/// back before that index: leaves that are still as it has them are taken back like all others.
+#[test]
+fn an_index_that_is_later_than_the_log_does_not_count() {
+    let mode = Mode::new(false, Durability::OnSync);
+    let disk = SimDisk::new();
+    let mut session = begun(mode, &disk, &Contents::new());
+    (0..KEYS).for_each(|number| session.step(vec![(number as usize % 2, key(number), Some(vec![1; 20]))]));
+    let before = contents(&session.db, "before closing");
+    session.db.clone().close().expect("no faults");
+    drop(session);
+    let mut session = begun(mode, &disk, &before);
+    session.sync();
+    let durable = contents(&session.db, "once it is synced");
+    // The log never has these, and the files have them all.
+    (0..KEYS).step_by(40).for_each(|number| session.step(vec![(number as usize % 2, key(number), None)]));
+    let cut = disk.kill().crash_keeping_all();
+    session.db.clone().close().expect("no faults");
+    put_index(&cut, &disk.contents(Path::new(INDEX)).expect("closing writes one"));
+    assert_eq!(openings_agree(mode, &cut, "a later index")[0], 0, "no leaf was placed by the index");
+    let found = found(mode, &cut, "a later index").0.0;
+    assert!(found == durable, "what no entry of the log has is taken back");
+}
