@@ -1,7 +1,8 @@
 //! The end of a command: an exit code, and for an error one line on standard error.
 //!
-//! A closed pipe is not an error: the reader has read enough. `output::whole` makes it one. Nothing here panics. `eprintln!` would panic if standard
-//! error is closed too.
+//! A closed pipe is not an error: the reader has read enough. `output::whole` makes it one.
+//!
+//! Nothing here panics. `eprintln!` would panic if standard error is closed too.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

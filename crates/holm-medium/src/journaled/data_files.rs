@@ -112,8 +112,8 @@ impl Journaled {
         Ok(sum)
     }
 
-    /// Refuses if the path of the folder leads elsewhere by now: the folder was moved, and another database may have its
-    /// place. A file that is made by its path would lie there, and replace one of that database.
+    /// Refuses if the path of the folder leads elsewhere by now: the folder was moved, and another database may have
+    /// its place. A file that is made by its path would lie there, and replace one of that database.
     ///
     /// # Errors
     /// Of kind `NotFound` if the path leads to nothing or to another database.
