@@ -252,7 +252,7 @@ impl Keyspace {
     /// Removes a key and returns its value; `None` if it was absent.
     ///
     /// # Errors
-    /// As [`Keyspace::remove`].
+    /// As [`Keyspace::remove`]; [`TooLarge`](Error::TooLarge) for a key that exceeds 64 KiB.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

@@ -134,7 +134,7 @@ fn reconcile(engine: &Arc<Engine>, stored: &StoredStream) -> Result<BackupInfo> 
     let mut reader = BufReader::with_capacity(READ_AT_ONCE, stored.reader());
     let mut stream = StreamReader::begin(&mut reader)?;
     let mut names = BTreeSet::new();
-    let mut current: Option<Reconciliation<'_>> = None;
+    let (mut current, mut mark): (Option<Reconciliation<'_>>, _) = (None, None);
     while let Some(item) = stream.next()? {
         match item {
             Item::Keyspace { name, options } => {
@@ -147,7 +147,7 @@ fn reconcile(engine: &Arc<Engine>, stored: &StoredStream) -> Result<BackupInfo> 
             Item::Keep { least, greatest, .. } => {
                 current.iter_mut().try_for_each(|keyspace| keyspace.keep(least, greatest))?
             }
-            Item::Mark(mark) => put(engine, engine.catalog.own(), MARK, &mark.to_le_bytes())?,
+            Item::Mark(number) => mark = Some(number),
         }
     }
     current.take().map_or(Ok(()), Reconciliation::end)?;
@@ -156,6 +156,8 @@ fn reconcile(engine: &Arc<Engine>, stored: &StoredStream) -> Result<BackupInfo> 
             engine.catalog.drop_keyspace(&engine.store, &name)?;
         }
     }
+    // Last: a reader, or a follower of a feed, that sees the mark has all that was committed with it.
+    mark.map_or(Ok(()), |mark: u64| put(engine, engine.catalog.own(), MARK, &mark.to_le_bytes()))?;
     let end = stream.finish()?;
     Base::record(engine, &end)?;
     Ok(end.info)

@@ -2,9 +2,10 @@
 
 use crate::children::{self, Other};
 use crate::tools::{self, assert_sound, folder};
-use holm::{Database, Durability, Error, Keyspace};
+use holm::{Database, Durability, Error, Feed, Keyspace, KeyspaceOptions};
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 fn count(space: &Keyspace) -> Option<u64> {
     let value = space.get("count").expect("sound")?;
@@ -13,6 +14,41 @@ fn count(space: &Keyspace) -> Option<u64> {
 
 fn set(db: &Database, space: &Keyspace, mark: u64) -> holm::Result<()> {
     db.batch().insert(space, "count", mark.to_le_bytes()).set_mark(mark).commit()
+}
+
+/// Returns whether a feed has given a mark, and what it gives after the epoch of that mark.
+fn given_after_a_mark(feed: &mut Feed, mark: u64) -> (bool, usize) {
+    let (mut is_given, mut later) = (false, 0);
+    while let Some(changes) = feed.next(Duration::ZERO).expect("the database is sound") {
+        later += if is_given { changes.len() } else { 0 };
+        is_given |= changes.mark() == Some(mark);
+    }
+    (is_given, later)
+}
+
+/// The mark came first, as it lies in the stream: a reader, and a follower of the copy's feed, had the mark of commands
+/// whose effects were still missing.
+#[test]
+fn a_mark_comes_with_an_increment_and_not_before_its_effects() {
+    let folder = folder();
+    let db = tools::relaxed(&folder.path().join("sea.holm"));
+    let space = db.keyspace("s").expect("a name");
+    set(&db, &space, 3).expect("above");
+    let copy = folder.path().join("copy.holm");
+    let base = db.backup(&copy).expect("sound").epoch;
+    // A keyspace that is dropped ends epochs while the increment is applied.
+    db.drop_keyspace("s").expect("it exists");
+    let space = db.keyspace_with("s", &KeyspaceOptions::new().expires(true)).expect("a name");
+    set(&db, &space, 8).expect("above");
+    let mut increment = Vec::new();
+    db.backup_since(base, &mut increment).expect("sound");
+
+    let copy = tools::relaxed(&copy);
+    let mut feed = copy.feed(1 << 20).expect("its leaves have states of epochs");
+    copy.apply(&mut &increment[..]).expect("the next one");
+    copy.sync().expect("sound");
+    assert_eq!(given_after_a_mark(&mut feed, 8), (true, 0));
+    assert_eq!((copy.mark().expect("sound"), count(&copy.keyspace("s").expect("it exists"))), (Some(8), Some(8)));
 }
 
 /// Nothing sets a mark after the sync that makes one durable.
