@@ -229,7 +229,8 @@ impl Keyspace {
     ///
     /// # Errors
     /// - [`Poisoned`](Error::Poisoned), [`Dropped`](Error::Dropped): as for [`Keyspace::insert`].
-    /// - [`NoSpace`](Error::NoSpace): the merge of two leaves found no space; the key is removed nevertheless.
+    /// - [`NoSpace`](Error::NoSpace): the log waits for space; nothing has changed (but see `NoSpace` on
+    ///   [`Strict`](crate::Durability::Strict)). The removal itself needs no room.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
