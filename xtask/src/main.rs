@@ -261,6 +261,8 @@ fn check() -> Result<()> {
         &[
             "test",
             "--package",
+            "holm-accounts",
+            "--package",
             "holm-commands",
             "--package",
             "holm-node",

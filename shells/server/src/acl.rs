@@ -3,42 +3,27 @@
 //! A session holds the account of its user. Its first question is one flag: may the user do everything? Only the others
 //! look at selectors. A change of a user replaces what its account holds, so sessions see it with their next command.
 //!
+//! The rules, and what they mean, are those of `holm-accounts`.
+//!
 //! | module | |
 //! |---|---|
-//! | `catalog` | commands and subcommands by name and category |
-//! | `access` | what commands do to their keys |
-//! | `selector`, `rule` | a set of commands, keys and channels, and the rules that make it |
-//! | `user` | passwords and selectors |
 //! | `file` | users at rest |
-//! | `denied` | what a user was refused, as a reply and in the log |
+//! | `denied_log` | what users were refused |
 
-pub(crate) mod access;
-pub(crate) mod catalog;
-pub(crate) mod denied;
+mod denied_log;
 mod file;
-mod rule;
-pub(crate) mod selector;
-pub(crate) mod user;
 
+use crate::commands::OWN;
 use crate::replace_file::replace_file;
 use crate::settings::Settings;
-use access::uses;
 use anyhow::Context;
-use catalog::Catalog;
-use denied::{Denied, DeniedLog};
-use holm_commands::{Arguments, Command, NO_AUTH};
-use selector::{Lacking, Wanted};
+use denied_log::DeniedLog;
+use holm_accounts::{Catalog, DEFAULT, Denied, User, password_rules};
+use holm_commands::{Arguments, Command};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use user::User;
-
-/// The user of connections that have not said who they are.
-pub(crate) const DEFAULT: &[u8] = b"default";
-
-/// The rules of the user `default`, unless there are others.
-const DEFAULT_RULES: &[&str] = &["on", "nopass", "~*", "&*", "+@all"];
 
 /// A user with a name. Sessions hold it.
 #[derive(Debug)]
@@ -95,13 +80,9 @@ impl Acl {
     /// # Errors
     /// The ACL file cannot be read, or lets everybody beyond the loopback in.
     pub(crate) fn open(settings: &Settings) -> anyhow::Result<Self> {
-        let catalog = Catalog::default();
-        let mut default = User::of(&catalog, DEFAULT_RULES).map_err(|error| anyhow::anyhow!("{error}"))?;
-        if let Some(password) = settings.requirepass.as_deref().filter(|password| !password.is_empty()) {
-            for rule in password_rules(password.as_bytes()) {
-                default.apply(&catalog, &rule, false).map_err(|error| anyhow::anyhow!("{error}"))?;
-            }
-        }
+        let catalog = Catalog::new(OWN);
+        let password = settings.requirepass.as_deref().unwrap_or_default();
+        let default = User::everything(&catalog, password.as_bytes());
         let acl = Acl {
             accounts: RwLock::new([(DEFAULT.to_vec(), Account::new(DEFAULT, default, &catalog))].into()),
             catalog,
@@ -126,8 +107,7 @@ impl Acl {
     }
 
     fn check_exposure(&self, default: &User) -> Result<(), String> {
-        let is_open = default.is_on && default.needs_no_password;
-        if self.is_exposed && is_open { Err(EXPOSED.to_owned()) } else { Ok(()) }
+        if self.is_exposed && default.is_open() { Err(EXPOSED.to_owned()) } else { Ok(()) }
     }
 
     pub(crate) fn find(&self, name: &[u8]) -> Option<Arc<Account>> {
@@ -146,8 +126,7 @@ impl Acl {
 
     /// Returns whether connections must say who they are.
     pub(crate) fn needs_password(&self) -> bool {
-        let default = self.default_account().user();
-        !default.is_on || !default.needs_no_password
+        !self.default_account().user().is_open()
     }
 
     /// Returns the account of a user whose password is right, in a time that depends on no password.
@@ -158,27 +137,13 @@ impl Acl {
         account.filter(|_| user.accepts(password))
     }
 
-    fn applied(&self, user: &User, rules: &[Vec<u8>]) -> Result<User, String> {
-        let mut user = user.clone();
-        for rule in rules {
-            let applied = user.apply(&self.catalog, rule, self.all_channels.load(Ordering::Relaxed));
-            applied.map_err(|error| {
-                // What is secret is not repeated.
-                let is_secret = matches!(rule.first(), Some(b'>' | b'<' | b'#' | b'!'));
-                let shown = if is_secret { &rule[..1] } else { &rule[..] };
-                format!("Error in ACL SETUSER modifier '{}': {error}", shown.escape_ascii())
-            })?;
-        }
-        Ok(user)
-    }
-
     /// Applies rules to a user, which is made if it is absent. All of the rules are applied, or none.
     pub(crate) fn set(&self, name: &[u8], rules: &[Vec<u8>]) -> Result<Arc<Account>, String> {
         let mut accounts = self.write();
         let all_channels = self.all_channels.load(Ordering::Relaxed);
         let known = accounts.get(name).cloned();
         let before = known.as_ref().map_or_else(|| Arc::new(User::new(all_channels)), |account| account.user());
-        let user = self.applied(&before, rules)?;
+        let user = before.changed(&self.catalog, rules, all_channels)?;
         if name == DEFAULT {
             self.check_exposure(&user)?;
         }
@@ -217,8 +182,7 @@ impl Acl {
         let Some(path) = &self.file else { return Ok(()) };
         let mut users = file::read(path, &self.catalog, self.all_channels.load(Ordering::Relaxed))?;
         if !users.contains_key(DEFAULT) {
-            let default = User::of(&self.catalog, DEFAULT_RULES).map_err(|error| error.to_string())?;
-            users.insert(DEFAULT.to_vec(), default);
+            users.insert(DEFAULT.to_vec(), User::everything(&self.catalog, b""));
         }
         users.get(DEFAULT).map_or(Ok(()), |default| self.check_exposure(default))?;
         let mut accounts = self.write();
@@ -250,42 +214,6 @@ impl Acl {
 
     /// Returns whether a user may do what a command asks for.
     pub(crate) fn check(&self, user: &User, command: &Command<()>, arguments: &Arguments<'_>) -> Result<(), Denied> {
-        let name = command.name;
-        let number = self.catalog.called(name, arguments.get(1));
-        let (Some(number), Some(found)) = (number, self.catalog.find(name)) else {
-            return Err(Denied::Command(name));
-        };
-        let channels = match name {
-            "publish" | "spublish" => arguments.get(1).into_iter().collect(),
-            "subscribe" | "ssubscribe" | "psubscribe" => arguments.from(1).collect(),
-            _ => Vec::new(),
-        };
-        let wanted = Wanted {
-            number,
-            command: found,
-            first_word: arguments.get(1),
-            is_open: command.flags & NO_AUTH != 0,
-            uses: uses(command, arguments),
-            channels,
-            is_pattern: name == "psubscribe",
-        };
-        let word = |words: Option<&[u8]>| words.unwrap_or(b"*").to_vec();
-        user.check(&wanted).map_err(|lacking| match lacking {
-            Lacking::Command => Denied::Command(self.catalog.entry(number).name),
-            Lacking::Key(index) => Denied::Key(word(wanted.uses.keys.get(index).map(|(key, _)| *key))),
-            Lacking::Channel(index) => Denied::Channel(word(wanted.channels.get(index).copied())),
-        })?;
-        match access::outside_option(command, arguments) {
-            Some(option) if !user.may_read_each_key(&wanted) => Err(Denied::Option(option)),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Returns the rules that give a user a password in place of all others.
-fn password_rules(password: &[u8]) -> Vec<Vec<u8>> {
-    match password {
-        b"" => vec![b"nopass".to_vec()],
-        password => vec![b"resetpass".to_vec(), [b">", password].concat()],
+        holm_accounts::check(&self.catalog, user, command, arguments)
     }
 }

@@ -99,7 +99,7 @@ pub(crate) struct ClientDetails {
 
 impl ClientDetails {
     pub(crate) fn user(&self) -> &[u8] {
-        if self.user.is_empty() { crate::acl::DEFAULT } else { &self.user }
+        if self.user.is_empty() { holm_accounts::DEFAULT } else { &self.user }
     }
 
     pub(crate) fn kind(&self) -> ClientKind {

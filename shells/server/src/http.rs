@@ -17,13 +17,13 @@ mod metrics;
 mod status;
 mod wire;
 
-use crate::acl::denied::Denied;
-use crate::acl::{Account, DEFAULT};
+use crate::acl::Account;
 use crate::mail::waker;
 use crate::shared::Shared;
 use anyhow::Context;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use holm_accounts::{DEFAULT, Denied};
 use holm_commands::{Arguments, OwnedArguments};
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token};

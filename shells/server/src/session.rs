@@ -1,7 +1,6 @@
 //! A client's session: what it has said so far, and how its commands are carried out.
 
 use crate::acl::Account;
-use crate::acl::denied::Denied;
 use crate::clients::{Client, ClientKind};
 use crate::commands::{OwnFunction, unfollow_all};
 use crate::long::{BUDGET, LongCommand};
@@ -12,6 +11,7 @@ use crate::statistics::Costs;
 use crate::subscriptions::Subscriptions;
 use crate::topics::TopicKind;
 use holm::{Snapshot, Transaction};
+use holm_accounts::Denied;
 use holm_commands::{
     ALONE, Arguments, At, BLOCKING, Command, FAST, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal,
     Reply, RequestLimits, Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,

@@ -1,7 +1,6 @@
 //! The ACL file: a line for each user, `user NAME RULE...`.
 
-use crate::acl::catalog::Catalog;
-use crate::acl::user::{User, is_name, join_selectors};
+use holm_accounts::{Catalog, User, is_name, join_selectors};
 use std::collections::BTreeMap;
 use std::path::Path;
 

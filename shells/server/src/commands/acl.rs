@@ -1,17 +1,13 @@
 //! ACL: users and what they may do.
 
-use crate::acl::catalog::{CATEGORIES, category};
-use crate::acl::user::{User, is_name, join_selectors};
-use crate::acl::{Account, Acl, DEFAULT};
+use crate::acl::Acl;
 use crate::clients::Client;
 use crate::mail::Mail;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::topics::TopicKind;
+use holm_accounts::{DEFAULT, categories, commands_of, describe, dry_run, make_password, rules_of, unknown};
 use holm_commands::{Arguments, Outcome, Refusal, Reply, integer};
-
-/// The most bits of ACL GENPASS.
-const MOST_BITS: i64 = 4_096;
 
 const NO_FILE: Refusal = Refusal::text(
     "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER \
@@ -40,57 +36,30 @@ pub(super) fn acl(session: &mut Session, shared: &Shared, arguments: &Arguments<
         (b"whoami", 2) => Ok(Reply::bulk(session.account.name.clone())),
         (b"users", 2) => Ok(Reply::bulks(users.all().iter().map(|account| account.name.clone()))),
         (b"list", 2) => Ok(Reply::bulks(users.all().iter().map(|account| users.line(account)))),
-        (b"getuser", 3) => Ok(users.find(&arguments[2]).map_or(Reply::Null, |account| describe(users, &account))),
+        (b"getuser", 3) => {
+            Ok(users.find(&arguments[2]).map_or(Reply::Null, |account| describe(&users.catalog, &account.user())))
+        }
         (b"setuser", 3..) => set_user(session, shared, arguments),
         (b"deluser", 3..) => remove_users(session, shared, arguments),
-        (b"cat", 2) => Ok(Reply::bulks(CATEGORIES.iter().copied())),
-        (b"cat", 3) => commands_of(users, &arguments[2]),
-        (b"genpass", 2 | 3) => make_password(arguments),
+        (b"cat", 2) => Ok(categories()),
+        (b"cat", 3) => commands_of(&users.catalog, &arguments[2]),
+        (b"genpass", 2 | 3) => make_password(arguments, |bytes| getrandom::fill(bytes).is_ok()),
         (b"log", 2 | 3) => log(users, arguments),
         (b"load" | b"save", 2) if !users.has_file() => Err(NO_FILE),
         (b"load", 2) => load(session, shared),
         (b"save", 2) => save(users),
-        (b"dryrun", 4..) => dry_run(shared, arguments),
+        (b"dryrun", 4..) => {
+            let user = users.find(&arguments[2]).map(|account| account.user());
+            dry_run(&users.catalog, user.as_deref(), |name| shared.command(name).map(|found| found.about()), arguments)
+        }
         (b"help", 2) => Ok(Reply::bulks(HELP.iter().copied())),
-        (b"help", _) => Err(Refusal::text("ERR wrong number of arguments for 'acl|help' command")),
-        _ => Err(Refusal::of(format!(
-            "ERR unknown subcommand or wrong number of arguments for '{}'. Try ACL HELP.",
-            arguments[1].escape_ascii()
-        ))),
+        _ => Err(unknown(arguments)),
     }
-}
-
-fn describe(users: &Acl, account: &Account) -> Reply {
-    let user: &User = &account.user();
-    let mut root = Vec::new();
-    let mut others = Vec::new();
-    for (index, selector) in user.selectors().iter().enumerate() {
-        let fields = vec![
-            (Reply::fixed("commands"), Reply::bulk(selector.commands(&users.catalog))),
-            (Reply::fixed("keys"), Reply::bulk(selector.keys())),
-            (Reply::fixed("channels"), Reply::bulk(selector.channels())),
-        ];
-        if index == 0 { root = fields } else { others.push(Reply::Map(fields)) }
-    }
-    let mut fields = vec![
-        (Reply::fixed("flags"), Reply::Set(user.flags().map(Reply::fixed).collect())),
-        (Reply::fixed("passwords"), Reply::bulks(user.hashes())),
-    ];
-    fields.extend(root);
-    fields.push((Reply::fixed("selectors"), Reply::Array(others)));
-    Reply::Map(fields)
 }
 
 fn set_user(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let name = &arguments[2];
-    if !is_name(name) {
-        return Err(Refusal::text("ERR Usernames can't contain spaces or null characters"));
-    }
-    let unmatched = |open: Vec<u8>| {
-        let open = open.escape_ascii();
-        Refusal::of(format!("ERR Unmatched parenthesis in acl selector starting at '{open}'."))
-    };
-    let rules = join_selectors(arguments.from(3)).map_err(unmatched)?;
+    let rules = rules_of(arguments)?;
     let account = shared.acl.set(name, &rules).map_err(|error| Refusal::of(format!("ERR {error}")))?;
     let user = account.user();
     disconnect(session, shared, |client| {
@@ -123,28 +92,6 @@ fn disconnect(session: &mut Session, shared: &Shared, is_meant: impl Fn(&Client)
     }
 }
 
-fn commands_of(users: &Acl, name: &[u8]) -> Outcome<Reply> {
-    let number = std::str::from_utf8(name).ok().and_then(category);
-    let unknown = || Refusal::of(format!("ERR Unknown category '{}'", name[..name.len().min(128)].escape_ascii()));
-    let members = users.catalog.members(number.ok_or_else(unknown)?);
-    Ok(Reply::bulks(members.map(|number| users.catalog.entry(number).name)))
-}
-
-fn make_password(arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let bits = arguments.get(2).map_or(Ok(256), integer)?;
-    if !(1..=MOST_BITS).contains(&bits) {
-        return Err(Refusal::of(format!(
-            "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to \
-             {MOST_BITS}"
-        )));
-    }
-    let mut bytes = vec![0; (bits as usize).div_ceil(8)];
-    getrandom::fill(&mut bytes).map_err(|_| Refusal::text("ERR the system has no random bytes"))?;
-    let mut text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    text.truncate((bits as usize).div_ceil(4));
-    Ok(Reply::bulk(text))
-}
-
 fn log(users: &Acl, arguments: &Arguments<'_>) -> Outcome<Reply> {
     if arguments.is(2, "reset") {
         users.log.clear();
@@ -169,22 +116,5 @@ fn save(users: &Acl) -> Outcome<Reply> {
         Refusal::text(
             "ERR There was an error trying to save the ACLs. Please check the server logs for more information",
         )
-    })
-}
-
-fn dry_run(shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let account = shared.acl.find(&arguments[2]);
-    let account =
-        account.ok_or_else(|| Refusal::of(format!("ERR User '{}' not found", arguments[2].escape_ascii())))?;
-    let found = shared.command(&arguments[3]);
-    let unknown = || Refusal::of(format!("ERR Command '{}' not found", arguments[3].escape_ascii()));
-    let command = found.ok_or_else(unknown)?.about();
-    let words = arguments.tail(3);
-    if !command.accepts(words.len()) {
-        return Err(Refusal::of(format!("ERR wrong number of arguments for '{}' command", command.name)));
-    }
-    Ok(match shared.acl.check(&account.user(), &command, &words) {
-        Ok(()) => Reply::OK,
-        Err(denied) => Reply::bulk(denied.explanation()),
     })
 }

@@ -1,10 +1,9 @@
 //! Commands about the connection itself.
 
-use crate::acl::DEFAULT;
-use crate::acl::denied::Denied;
 use crate::commands::unfollow_all;
 use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
+use holm_accounts::{DEFAULT, Denied};
 use holm_commands::{Arguments, Outcome, Protocol, Refusal, Reply, SYNTAX, parse_integer};
 
 pub(super) fn ping(session: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
@@ -40,7 +39,7 @@ fn enter(
 
 pub(super) fn auth(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let (user, password) = match arguments.len() {
-        2 if shared.acl.default_account().user().needs_no_password => {
+        2 if shared.acl.default_account().user().needs_no_password() => {
             return Err(Refusal::text(
                 "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
                  configuration is correct?",

@@ -1,8 +1,8 @@
 //! A selector: a set of commands, together with patterns of keys and channels that they may be about.
 
-use crate::acl::access::{Access, BOTH, READS, Uses, WRITES};
-use crate::acl::catalog::{self, Catalog};
-use crate::acl::rule::RuleError;
+use crate::access::{Access, BOTH, READS, Uses, WRITES};
+use crate::catalog::{self, Catalog};
+use crate::rule::{RuleError, has_spaces};
 use holm_commands::matches;
 use std::collections::BTreeMap;
 
@@ -53,6 +53,14 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
+    /// Returns one that allows everything.
+    pub(crate) fn everything(catalog: &Catalog) -> Self {
+        let mut selector = Selector { all_keys: true, ..Selector::default() };
+        selector.allow_all(catalog, true);
+        selector.allow_all_channels(true);
+        selector
+    }
+
     /// Returns whether it allows everything.
     pub(crate) fn allows_all(&self, catalog: &Catalog) -> bool {
         self.all_keys && self.all_channels && (0..catalog.len()).all(|number| self.has(number))
@@ -114,7 +122,7 @@ impl Selector {
         if self.all_keys {
             return Err(RuleError::KeysAfterAll);
         }
-        if super::rule::has_spaces(pattern) {
+        if has_spaces(pattern) {
             return Err(RuleError::Syntax);
         }
         match self.keys.iter_mut().find(|(known, _)| known == pattern) {
@@ -128,7 +136,7 @@ impl Selector {
         if self.all_channels {
             return Err(RuleError::ChannelsAfterAll);
         }
-        if super::rule::has_spaces(pattern) {
+        if has_spaces(pattern) {
             return Err(RuleError::Syntax);
         }
         if !self.channels.iter().any(|known| known == pattern) {

@@ -1,20 +1,23 @@
 //! A user: its passwords, and what it may do.
 
-use crate::acl::access::READS;
-use crate::acl::catalog::Catalog;
-use crate::acl::rule::{RuleError, has_spaces};
-use crate::acl::selector::{Lacking, Selector, Wanted};
+use crate::access::READS;
+use crate::catalog::Catalog;
+use crate::rule::{RuleError, has_spaces};
+use crate::selector::{Lacking, Selector, Wanted};
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
 
+/// The user of connections that have not said who they are.
+pub const DEFAULT: &[u8] = b"default";
+
 /// The SHA-256 of a password.
-pub(crate) type Hash = [u8; 32];
+type Hash = [u8; 32];
 
 /// A user as it is between two changes.
 #[derive(Clone, Debug)]
-pub(crate) struct User {
-    pub(crate) is_on: bool,
-    pub(crate) needs_no_password: bool,
+pub struct User {
+    is_on: bool,
+    needs_no_password: bool,
     hashes: Vec<Hash>,
     /// The first has the rules outside of parentheses. A command is allowed if one selector allows all of it.
     selectors: Vec<Selector>,
@@ -46,16 +49,40 @@ fn text_of_hash(hash: &Hash) -> String {
 
 impl User {
     /// Returns a user that may do nothing, or only use channels.
-    pub(crate) fn new(all_channels: bool) -> Self {
+    pub fn new(all_channels: bool) -> Self {
         let mut selector = Selector::default();
         selector.allow_all_channels(all_channels);
         User { is_on: false, needs_no_password: false, hashes: Vec::new(), selectors: vec![selector] }
     }
 
-    /// Returns a user with rules.
-    pub(crate) fn of(catalog: &Catalog, rules: &[&str]) -> Result<Self, RuleError> {
-        let mut user = User::new(false);
-        rules.iter().try_for_each(|rule| user.apply(catalog, rule.as_bytes(), false))?;
+    /// Returns a user that may do everything, with a password; without any if it is empty.
+    pub fn everything(catalog: &Catalog, password: &[u8]) -> Self {
+        let mut user = User {
+            is_on: true,
+            needs_no_password: password.is_empty(),
+            hashes: Vec::new(),
+            selectors: vec![Selector::everything(catalog)],
+        };
+        if !user.needs_no_password {
+            user.add_hash(hash(password));
+        }
+        user
+    }
+
+    /// Returns the user with further rules: all of them, or none.
+    ///
+    /// # Errors
+    /// What is wrong with the first rule that is refused, as ACL SETUSER says it.
+    pub fn changed(&self, catalog: &Catalog, rules: &[Vec<u8>], all_channels: bool) -> Result<Self, String> {
+        let mut user = self.clone();
+        for rule in rules {
+            user.apply(catalog, rule, all_channels).map_err(|error| {
+                // What is secret is not repeated.
+                let is_secret = matches!(rule.first(), Some(b'>' | b'<' | b'#' | b'!'));
+                let shown = if is_secret { &rule[..1] } else { &rule[..] };
+                format!("Error in ACL SETUSER modifier '{}': {error}", shown.escape_ascii())
+            })?;
+        }
         Ok(user)
     }
 
@@ -67,7 +94,10 @@ impl User {
     }
 
     /// Applies a rule. New users, and those that are reset, may use all channels if it is the default.
-    pub(crate) fn apply(&mut self, catalog: &Catalog, rule: &[u8], all_channels: bool) -> Result<(), RuleError> {
+    ///
+    /// # Errors
+    /// It is no rule.
+    pub fn apply(&mut self, catalog: &Catalog, rule: &[u8], all_channels: bool) -> Result<(), RuleError> {
         match &rule.to_ascii_lowercase()[..] {
             b"on" => self.is_on = true,
             b"off" => self.is_on = false,
@@ -110,14 +140,24 @@ impl User {
     }
 
     /// Returns whether a password is right, in a time that depends on no password.
-    pub(crate) fn accepts(&self, password: &[u8]) -> bool {
+    pub fn accepts(&self, password: &[u8]) -> bool {
         let given = hash(password);
         let is_right = self.hashes.iter().fold(Choice::from(0), |is_right, known| is_right | known.ct_eq(&given));
         self.is_on && (self.needs_no_password || is_right.into())
     }
 
-    /// Returns whether it may do everything.
-    pub(crate) fn may_do_all(&self, catalog: &Catalog) -> bool {
+    /// Returns whether anybody may be it.
+    pub fn is_open(&self) -> bool {
+        self.is_on && self.needs_no_password
+    }
+
+    /// Returns whether it has no password, and needs none.
+    pub fn needs_no_password(&self) -> bool {
+        self.needs_no_password
+    }
+
+    /// Returns whether it may do everything. O(commands).
+    pub fn may_do_all(&self, catalog: &Catalog) -> bool {
         self.selectors.iter().any(|selector| selector.allows_all(catalog))
     }
 
@@ -140,7 +180,7 @@ impl User {
     }
 
     /// Returns whether a subscription is allowed.
-    pub(crate) fn may_subscribe(&self, channel: &[u8], is_pattern: bool) -> bool {
+    pub fn may_subscribe(&self, channel: &[u8], is_pattern: bool) -> bool {
         self.selectors.iter().any(|selector| selector.allows_channel(channel, is_pattern))
     }
 
@@ -159,7 +199,7 @@ impl User {
     }
 
     /// Returns rules that make an equal user of a new one.
-    pub(crate) fn describe(&self, catalog: &Catalog) -> Vec<u8> {
+    pub fn describe(&self, catalog: &Catalog) -> Vec<u8> {
         let mut words: Vec<_> = self.flags().map(|flag| flag.as_bytes().to_vec()).collect();
         words.extend(self.hashes().map(|hash| format!("#{hash}").into_bytes()));
         for (index, selector) in self.selectors.iter().enumerate() {
@@ -174,7 +214,7 @@ impl User {
 ///
 /// # Errors
 /// The word whose parenthesis is not closed.
-pub(crate) fn join_selectors<'a>(words: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Vec<u8>>, Vec<u8>> {
+pub fn join_selectors<'a>(words: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Vec<u8>>, Vec<u8>> {
     let (mut joined, mut open): (Vec<Vec<u8>>, Option<Vec<u8>>) = (Vec::new(), None);
     for word in words {
         let part = match open.take() {
@@ -188,6 +228,14 @@ pub(crate) fn join_selectors<'a>(words: impl Iterator<Item = &'a [u8]>) -> Resul
 }
 
 /// Returns whether a name is one.
-pub(crate) fn is_name(name: &[u8]) -> bool {
+pub fn is_name(name: &[u8]) -> bool {
     !has_spaces(name)
+}
+
+/// Returns the rules that give a user a password in place of all others; without any if it is empty.
+pub fn password_rules(password: &[u8]) -> Vec<Vec<u8>> {
+    match password {
+        b"" => vec![b"nopass".to_vec()],
+        password => vec![b"resetpass".to_vec(), [b">", password].concat()],
+    }
 }

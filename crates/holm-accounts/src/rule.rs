@@ -4,13 +4,20 @@ use std::fmt;
 
 /// What is wrong with a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RuleError {
+pub enum RuleError {
+    /// No command or category has the name.
     Unknown,
+    /// It is no rule, or a name in it is none.
     Syntax,
+    /// All keys are allowed already.
     KeysAfterAll,
+    /// All channels are allowed already.
     ChannelsAfterAll,
+    /// The user has no such password.
     NoSuchPassword,
+    /// What should be a SHA-256 is none.
     BadHash,
+    /// It allows a first word of a subcommand.
     FirstWordOfSubcommand,
 }
 

@@ -1,7 +1,7 @@
-//! What a user was refused: the reply, and ACL LOG.
+//! ACL LOG: what users were refused.
 
-use holm_commands::{Refusal, Reply};
-use std::borrow::Cow;
+use holm_accounts::Denied;
+use holm_commands::Reply;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -11,67 +11,6 @@ const TOGETHER: u64 = 60;
 
 /// The most entries, unless CONFIG SET has another number.
 const MOST: usize = 128;
-
-/// What a user may not do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Denied {
-    /// Run a command or subcommand.
-    Command(&'static str),
-    /// Use a key.
-    Key(Vec<u8>),
-    /// Use a channel.
-    Channel(Vec<u8>),
-    /// Let SORT read keys that it does not name.
-    Option(&'static str),
-    /// Be who it said it is, by this command.
-    Password(&'static str),
-}
-
-impl Denied {
-    fn reason(&self) -> &'static str {
-        match self {
-            Denied::Command(_) => "command",
-            Denied::Key(_) | Denied::Option(_) => "key",
-            Denied::Channel(_) => "channel",
-            Denied::Password(_) => "auth",
-        }
-    }
-
-    fn object(&self) -> Cow<'_, [u8]> {
-        match self {
-            Denied::Key(name) | Denied::Channel(name) => name.into(),
-            Denied::Command(name) | Denied::Option(name) | Denied::Password(name) => name.as_bytes().into(),
-        }
-    }
-
-    /// Returns the reply to a client.
-    pub(crate) fn refusal(&self) -> Refusal {
-        let what = match self {
-            Denied::Command(name) => format!("run the '{name}' command"),
-            Denied::Key(_) => "access one of the keys used as arguments".to_owned(),
-            Denied::Channel(_) => "access one of the channels used as arguments".to_owned(),
-            Denied::Option(name) => {
-                return Refusal::of(format!("ERR {name} option of SORT denied due to insufficient ACL permissions."));
-            }
-            Denied::Password(_) => {
-                return Refusal::text("WRONGPASS invalid username-password pair or user is disabled.");
-            }
-        };
-        Refusal::of(format!("NOPERM this user has no permissions to {what}"))
-    }
-
-    /// Returns what ACL DRYRUN answers.
-    pub(crate) fn explanation(&self) -> Vec<u8> {
-        let (what, kind) = match self {
-            Denied::Key(_) => ("access", "key"),
-            Denied::Channel(_) => ("access", "channel"),
-            Denied::Option(_) => ("use", "option"),
-            Denied::Command(_) | Denied::Password(_) => ("run", "command"),
-        };
-        let begin = format!("This user has no permissions to {what} the '");
-        [begin.as_bytes(), &self.object(), format!("' {kind}").as_bytes()].concat()
-    }
-}
 
 struct Entry {
     count: i64,

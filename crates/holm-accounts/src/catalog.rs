@@ -1,7 +1,6 @@
 //! The commands and subcommands that users are allowed by name or by category.
 
-use crate::commands::OWN;
-use holm_commands::{ADMIN, BLOCKING, Command, FAST, PUBSUB, READ, TABLE, UNSUPPORTED, WRITE};
+use holm_commands::{ADMIN, BLOCKING, Command, FAST, Group, PUBSUB, READ, TABLE, UNSUPPORTED, WRITE};
 
 /// The categories, in the order of their bits.
 pub(crate) const CATEGORIES: &[&str] = &[
@@ -185,9 +184,9 @@ pub(crate) struct Entry {
     pub(crate) has_subcommands: bool,
 }
 
-/// All commands and subcommands, by name.
+/// All commands and subcommands that rules may name, with their categories.
 #[derive(Debug)]
-pub(crate) struct Catalog {
+pub struct Catalog {
     entries: Vec<Entry>,
 }
 
@@ -213,12 +212,15 @@ fn categories(group: &str, command: &Command<()>) -> u32 {
     with_speed(of_flags.chain(of_group).chain(of_command).map(bits_of).fold(0, |all, bits| all | bits))
 }
 
-impl Default for Catalog {
-    fn default() -> Self {
-        let data = TABLE.iter().flat_map(|group| group.commands.iter().map(|command| (group.title, command.about())));
-        let own = OWN.iter().flat_map(|group| group.commands.iter().map(|command| (group.title, command.about())));
+fn of_groups<F: Copy>(groups: &[Group<F>]) -> impl Iterator<Item = (&'static str, Command<()>)> {
+    groups.iter().flat_map(|group| group.commands.iter().map(|command| (group.title, command.about())))
+}
+
+impl Catalog {
+    /// Returns the commands about keys, and those of a server, by family.
+    pub fn new<F: Copy>(own: &[Group<F>]) -> Self {
         let mut entries = Vec::new();
-        for (group, command) in data.chain(own) {
+        for (group, command) in of_groups(TABLE).chain(of_groups(own)) {
             let subcommands = SUBCOMMANDS.iter().filter(|(of, ..)| *of == command.name);
             let before = entries.len();
             for (_, names, categories) in subcommands {
@@ -238,9 +240,7 @@ impl Default for Catalog {
         entries.sort_by_key(|entry| entry.name);
         Catalog { entries }
     }
-}
 
-impl Catalog {
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -264,7 +264,7 @@ impl Catalog {
     }
 
     /// Returns the full name of what a command line calls.
-    pub(crate) fn name_of(&self, name: &'static str, first: Option<&[u8]>) -> &'static str {
+    pub fn name_of(&self, name: &'static str, first: Option<&[u8]>) -> &'static str {
         self.called(name, first).map_or(name, |number| self.entries[number].name)
     }
 
@@ -282,7 +282,7 @@ impl Catalog {
     }
 
     /// Returns the names of a command's categories.
-    pub(crate) fn categories_of(&self, name: &str) -> Vec<&'static str> {
+    pub fn categories_of(&self, name: &str) -> Vec<&'static str> {
         let bits = self.find(name).map_or(0, |number| self.entries[number].categories);
         let names = CATEGORIES.iter().enumerate().filter(|(number, _)| bits & 1 << number != 0);
         names.map(|(_, name)| *name).collect()
