@@ -8,27 +8,49 @@ import (
 	"time"
 )
 
-// clients are the connections that are open.
+// clients are the connections that are open, each with the account that it has.
 type clients struct {
 	mutex    sync.Mutex
-	open     map[net.Conn]struct{}
+	open     map[net.Conn]*account
 	isClosed bool
 	// Closed once the last one has ended, after no more are taken.
 	ended chan struct{}
 }
 
 // add returns whether the connection is taken.
-func (c *clients) add(one net.Conn) bool {
+func (c *clients) add(one net.Conn, user *account) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.isClosed {
 		return false
 	}
 	if c.open == nil {
-		c.open = map[net.Conn]struct{}{}
+		c.open = map[net.Conn]*account{}
 	}
-	c.open[one] = struct{}{}
+	c.open[one] = user
 	return true
+}
+
+// become notes that a connection has another account.
+func (c *clients) become(one net.Conn, user *account) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.open[one] = user
+	if user.isRemoved.Load() {
+		// It was removed since the password was right, and perhaps looked for before.
+		_ = one.SetReadDeadline(time.Now())
+	}
+}
+
+// endRemoved lets connections end whose users are removed: each before its next command.
+func (c *clients) endRemoved() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for one, user := range c.open {
+		if user.isRemoved.Load() {
+			_ = one.SetReadDeadline(time.Now())
+		}
+	}
 }
 
 func (c *clients) remove(one net.Conn) {

@@ -30,8 +30,9 @@ type connection struct {
 	name     string
 	since    time.Time
 	protocol int
-	// The client has said who it is.
+	// The client has said who it is, or need not.
 	isKnown bool
+	account *account
 	// Reads may be answered from what this node has.
 	readOnly bool
 	// The client knows nothing of clusters: this node answers for all of them.
@@ -82,9 +83,9 @@ func (h *host) serve(listener net.Listener, isPlain bool) error {
 			continue
 		}
 		c := &connection{host: h, net: accepted, id: nextClient.Add(1), since: time.Now(), protocol: 2}
-		c.isKnown = h.settings.Password == ""
+		c.account, c.isKnown = h.accounts.find(defaultUser), h.accounts.isOpen()
 		c.isPlain = isPlain
-		if !h.clients.add(accepted) {
+		if !h.clients.add(accepted, c.account) {
 			accepted.Close()
 			continue
 		}
@@ -146,11 +147,17 @@ func (c *connection) run() {
 
 // handle carries commands out, and appends their replies in order.
 func (c *connection) handle(routes []route) {
+	if !c.isKnown {
+		c.isKnown = c.host.accounts.isOpen()
+	}
 	for _, one := range routes {
 		if c.quits {
 			break
 		}
 		if one.kind == routeEmpty {
+			continue
+		}
+		if !c.account.mayDoAll.Load() && c.refuse(one) {
 			continue
 		}
 		if one.kind == routeKeyed && c.isKnown && c.multi == nil {
@@ -164,6 +171,22 @@ func (c *connection) handle(routes []route) {
 	c.flush()
 	c.host.commands.Add(c.done)
 	c.done = 0
+}
+
+// refuse answers a command that the user may not carry out, and returns whether it has done so. What is wrong for
+// everybody is answered elsewhere.
+func (c *connection) refuse(one route) bool {
+	if !c.isKnown || refusal(one, "") != "" {
+		return false
+	}
+	refused := c.account.refusal(one.request)
+	if refused == nil {
+		return false
+	}
+	c.flush()
+	c.abort()
+	c.out = append(c.out, refused...)
+	return true
 }
 
 func (c *connection) keyed(one route) {

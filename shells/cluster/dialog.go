@@ -55,12 +55,22 @@ func (c *credentials) dial(address string) (*dialog, error) {
 	}
 	opened := &dialog{net: connected, read: bufio.NewReader(connected)}
 	if c.password != "" {
-		if _, err := opened.ask(dialTimeout, "AUTH", c.password); err != nil {
+		if err := opened.signIn(c.password); err != nil {
 			opened.close()
 			return nil, err
 		}
 	}
 	return opened, nil
+}
+
+// signIn says that a node or an operator asks. A former version has one password for everybody, and no name for nodes.
+func (d *dialog) signIn(password string) error {
+	_, err := d.ask(dialTimeout, "AUTH", nodeUser, password)
+	var said refused
+	if errors.As(err, &said) {
+		_, err = d.ask(dialTimeout, "AUTH", password)
+	}
+	return err
 }
 
 func (d *dialog) close() { _ = d.net.Close() }

@@ -67,6 +67,8 @@ type host struct {
 	relays   relays
 	// What other nodes ask for.
 	credentials *credentials
+	// Who clients are. They are never older than the placement.
+	accounts accounts
 	// By group, the meta group last; nil where this node has no replica.
 	lanes []atomic.Pointer[lane]
 	// The newest copy that this node has seen.
@@ -139,6 +141,10 @@ func startHost(folder string, with *settings, leases bool, tests trials) (*host,
 		lanes:       make([]atomic.Pointer[lane], with.Groups+1),
 		failed:      make(chan error, 1),
 		begun:       time.Now(),
+	}
+	if err := started.accounts.begin(with.Password); err != nil {
+		started.close()
+		return nil, err
 	}
 	started.beat()
 	started.context, started.stop = context.WithCancel(context.Background())

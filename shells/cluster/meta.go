@@ -74,8 +74,11 @@ func (h *host) change(by func(*placement) (bool, error)) error {
 	return errors.Join(errMeta, last)
 }
 
-// follow takes a placement over, unless this node has a newer one.
+// follow takes a placement over, with its users, unless this node has a newer one.
 func (h *host) follow(found *placement) {
+	if found != nil && h.accounts.follow(found) {
+		h.clients.endRemoved()
+	}
 	for found != nil && found.Version > 0 {
 		has := h.placement.Load()
 		if has.Version >= found.Version || h.placement.CompareAndSwap(has, found) {

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"html/template"
@@ -59,14 +58,17 @@ func (h *host) servePage(address string) error {
 	return nil
 }
 
-// guard asks for the password of clients, if there is one.
+// guard asks for the password of the nodes, if there is one, or for a user that may use INFO and its password.
 func (h *host) guard(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(to http.ResponseWriter, from *http.Request) {
-		_, given, _ := from.BasicAuth()
-		expected := h.settings.Password
-		if expected != "" && subtle.ConstantTimeCompare([]byte(given), []byte(expected)) != 1 {
+		name, given, _ := from.BasicAuth()
+		asking := h.signIn(nodeUser, given)
+		if asking == nil && h.settings.Password != "" {
+			asking = h.accounts.signIn(name, given)
+		}
+		if h.settings.Password != "" && (asking == nil || asking.refusal(appendRequest(nil, "INFO")) != nil) {
 			to.Header().Set("WWW-Authenticate", `Basic realm="holm-cluster"`)
-			http.Error(to, "the password of clients is needed", http.StatusUnauthorized)
+			http.Error(to, "the password of the nodes is needed, or a user", http.StatusUnauthorized)
 			return
 		}
 		pages.ServeHTTP(to, from)

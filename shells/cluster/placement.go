@@ -81,6 +81,10 @@ type placement struct {
 	// All slots, in their order.
 	Slots []owned    `json:"slots"`
 	Moves []slotMove `json:"moves,omitempty"`
+	// In the order of their names; without the user `default` until it is changed.
+	Users []named `json:"users,omitempty"`
+	// The version that has changed them last.
+	UsersAt uint64 `json:"users_at,omitempty"`
 	// By slot.
 	groups []uint16
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"crypto/subtle"
 	"errors"
 	"fmt"
 	"path"
@@ -21,7 +20,7 @@ func init() {
 		"client": clientCommand, "readonly": readOnly, "readwrite": readWrite, "asking": fine, "multi": multi,
 		"exec": execute, "discard": discard, "watch": watchKeys, "command": command, "cluster": clusterCommand,
 		"info": info, "config": configCommand, "time": timeCommand, "wait": wait, "flushall": flushAll,
-		"flushdb": flushAll, "holm.hash": hashCommand, "holm.leader": leaderCommand,
+		"flushdb": flushAll, "acl": aclCommand, "holm.hash": hashCommand, "holm.leader": leaderCommand,
 		"holm.cluster": administer,
 		"unwatch": func(c *connection, _ route, _ []string) {
 			c.unwatch()
@@ -36,24 +35,30 @@ func fine(c *connection, _ route, _ []string) { c.out = appendStatus(c.out, "OK"
 
 // signIn checks a name and a password.
 func (c *connection) signIn(name, password string) bool {
-	expected := c.host.settings.Password
-	isRight := expected == "" || subtle.ConstantTimeCompare([]byte(password), []byte(expected)) == 1
-	if name != "default" || !isRight {
+	found := c.host.signIn(name, password)
+	if found == nil {
 		return false
 	}
 	c.isKnown = true
+	c.become(found)
 	return true
 }
 
+// become gives the connection the account of a user.
+func (c *connection) become(user *account) {
+	c.account = user
+	c.host.clients.become(c.net, user)
+}
+
 func auth(c *connection, _ route, given []string) {
-	name, password := "default", given[len(given)-1]
+	name, password := defaultUser, given[len(given)-1]
 	if len(given) == 3 {
 		name = given[1]
 	}
 	switch {
 	case len(given) > 3:
 		c.out = appendError(c.out, "ERR syntax error")
-	case len(given) == 2 && c.host.settings.Password == "":
+	case len(given) == 2 && c.host.accounts.isOpen():
 		c.out = appendError(c.out, "ERR AUTH called without any password configured for the default user.")
 	case c.signIn(name, password):
 		c.out = appendStatus(c.out, "OK")
@@ -120,7 +125,8 @@ func quit(c *connection, _ route, _ []string) {
 func reset(c *connection, _ route, _ []string) {
 	c.multi, c.protocol, c.name, c.readOnly = nil, 2, "", false
 	c.unwatch()
-	c.isKnown = c.host.settings.Password == ""
+	c.become(c.host.accounts.find(defaultUser))
+	c.isKnown = c.host.accounts.isOpen()
 	c.out = appendStatus(c.out, "RESET")
 }
 
@@ -157,8 +163,8 @@ func readWrite(c *connection, _ route, _ []string) {
 
 func (c *connection) describe() string {
 	age := int(time.Since(c.since).Seconds())
-	return fmt.Sprintf("id=%d addr=%s laddr=%s name=%s age=%d db=0 resp=%d", c.id, c.net.RemoteAddr(),
-		c.net.LocalAddr(), c.name, age, c.protocol)
+	return fmt.Sprintf("id=%d addr=%s laddr=%s name=%s age=%d db=0 user=%s resp=%d", c.id, c.net.RemoteAddr(),
+		c.net.LocalAddr(), c.name, age, c.account.name, c.protocol)
 }
 
 func clientCommand(c *connection, _ route, given []string) {

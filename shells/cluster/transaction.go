@@ -105,15 +105,56 @@ func execute(c *connection, _ route, _ []string) {
 	if c.host.tests.unwatched {
 		watches = nil
 	}
-	part := appendPart(nil, partTransaction, c.protocol, watches, queued.requests...)
+	// What the user may do can have changed since the commands were queued.
+	allowed, refused := c.allowed(queued.requests)
+	if len(allowed) == 0 {
+		c.out = append(c.out, withRefusals(appendArray(nil, 0), refused)...)
+		return
+	}
+	part := appendPart(nil, partTransaction, c.protocol, watches, allowed...)
 	reply, err := c.deliver(queued.slot, part, queued.writes || len(watches) > 0, nil)
 	if err != nil {
 		reply = appendError(nil, err.Error())
 	}
 	if hasRun(reply) {
-		c.done += int64(len(queued.requests))
+		c.done += int64(len(allowed))
+		reply = withRefusals(reply, refused)
 	}
 	c.out = append(c.out, reply...)
+}
+
+// allowed returns the commands that the user may carry out, and for each of all the reply if it may not; nothing if it
+// may carry all of them out.
+func (c *connection) allowed(requests [][]byte) (allowed, refused [][]byte) {
+	if c.account.mayDoAll.Load() {
+		return requests, nil
+	}
+	refused = make([][]byte, len(requests))
+	for at, one := range requests {
+		if refused[at] = c.account.refusal(one); refused[at] == nil {
+			allowed = append(allowed, one)
+		}
+	}
+	return allowed, refused
+}
+
+// withRefusals puts refusals between the replies of the commands that were carried out.
+func withRefusals(reply []byte, refused [][]byte) []byte {
+	if refused == nil {
+		return reply
+	}
+	each, err := elements(reply)
+	if err != nil {
+		return appendError(nil, "ERR a bug: "+err.Error())
+	}
+	reply = appendArray(nil, len(refused))
+	for _, one := range refused {
+		if one == nil && len(each) > 0 {
+			one, each = each[0], each[1:]
+		}
+		reply = append(reply, one...)
+	}
+	return reply
 }
 
 // hasRun returns whether EXEC has carried its commands out: their replies are an array.

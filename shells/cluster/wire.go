@@ -27,6 +27,14 @@ func appendBulk(out []byte, text string) []byte {
 	return append(append(appendHeader(out, '$', len(text)), text...), "\r\n"...)
 }
 
+func appendBulks(out []byte, texts []string) []byte {
+	out = appendArray(out, len(texts))
+	for _, text := range texts {
+		out = appendBulk(out, text)
+	}
+	return out
+}
+
 func appendArray(out []byte, count int) []byte { return appendHeader(out, '*', count) }
 
 func appendNull(out []byte, protocol int) []byte {
@@ -46,11 +54,7 @@ func appendMap(out []byte, protocol, pairs int) []byte {
 
 // appendRequest appends a command as clients send it.
 func appendRequest(out []byte, words ...string) []byte {
-	out = appendArray(out, len(words))
-	for _, word := range words {
-		out = appendBulk(out, word)
-	}
-	return out
+	return appendBulks(out, words)
 }
 
 // line returns the text of a line after its first byte, and the number of bytes of the whole line.

@@ -94,6 +94,8 @@ pub(crate) fn uses<'a>(command: &Command<()>, arguments: &Arguments<'a>) -> Uses
     }
     let others = match name {
         "holm.remove" => WRITES,
+        // Nodes and operators read and write by it whatever there is.
+        "holm.cluster" => BOTH,
         _ if READ_ALL.contains(&name) => READS,
         _ => 0,
     };

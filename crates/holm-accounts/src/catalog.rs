@@ -138,6 +138,46 @@ const SUBCOMMANDS: &[(&str, &[&str], &str)] = &[
         "admin connection dangerous",
     ),
     (
+        "cluster",
+        &[
+            "cluster|countkeysinslot",
+            "cluster|getkeysinslot",
+            "cluster|help",
+            "cluster|info",
+            "cluster|keyslot",
+            "cluster|links",
+            "cluster|myid",
+            "cluster|myshardid",
+            "cluster|nodes",
+            "cluster|shards",
+            "cluster|slots",
+        ],
+        "",
+    ),
+    (
+        "cluster",
+        &[
+            "cluster|addslots",
+            "cluster|addslotsrange",
+            "cluster|bumpepoch",
+            "cluster|count-failure-reports",
+            "cluster|delslots",
+            "cluster|delslotsrange",
+            "cluster|failover",
+            "cluster|flushslots",
+            "cluster|forget",
+            "cluster|meet",
+            "cluster|replicas",
+            "cluster|replicate",
+            "cluster|reset",
+            "cluster|saveconfig",
+            "cluster|set-config-epoch",
+            "cluster|setslot",
+            "cluster|slaves",
+        ],
+        "admin dangerous",
+    ),
+    (
         "command",
         &[
             "command|count",
@@ -232,7 +272,9 @@ impl Catalog {
             entries.push(Entry { name: command.name, categories, has_subcommands });
         }
         // Rules that were written for other servers name these, too.
-        entries.extend(UNSUPPORTED.iter().map(|(name, reason)| {
+        let is_absent = |name: &str| entries.iter().all(|entry: &Entry| entry.name != name);
+        let absent: Vec<_> = UNSUPPORTED.iter().filter(|(name, _)| is_absent(name)).collect();
+        entries.extend(absent.into_iter().map(|(name, reason)| {
             let categories = OF_REASONS.iter().filter(|(word, _)| reason.ends_with(word)).map(|(_, names)| *names);
             let categories = with_speed(categories.map(bits_of).fold(0, |all, bits| all | bits));
             Entry { name, categories, has_subcommands: false }

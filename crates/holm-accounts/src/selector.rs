@@ -175,7 +175,8 @@ impl Selector {
         match catalog.entry(number) {
             _ if command.contains('|') => return Err(RuleError::FirstWordOfSubcommand),
             entry if entry.has_subcommands => return Err(RuleError::Unknown),
-            _ if word.is_empty() => return Err(RuleError::Syntax),
+            // A space would end the rule where users are written down.
+            _ if word.is_empty() || has_spaces(word.as_bytes()) => return Err(RuleError::Syntax),
             _ => {}
         }
         let is_allowed = self.has(number);

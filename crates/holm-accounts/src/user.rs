@@ -69,6 +69,16 @@ impl User {
         user
     }
 
+    /// Reads what [`describe`](Self::describe) has written.
+    ///
+    /// # Errors
+    /// The first rule that is none, such as one with a command that a former version had.
+    pub fn read(catalog: &Catalog, rules: &[u8]) -> Result<Self, String> {
+        let words = rules.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let rules = join_selectors(words).map_err(|open| format!("'{}' is not closed", open.escape_ascii()))?;
+        User::new(false).changed(catalog, &rules, false)
+    }
+
     /// Returns the user with further rules: all of them, or none.
     ///
     /// # Errors

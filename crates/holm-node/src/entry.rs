@@ -12,8 +12,9 @@ use crate::fault::{Fault, Result};
 use holm_commands::{Protocol, append_counted};
 
 /// The highest level of entries that this version knows. Level 2 has [`EntryKind::Load`]. Level 3 has no other entries:
-/// who knows it waits for the end of a former leader's lease.
-pub const LEVEL: u8 = 3;
+/// who knows it waits for the end of a former leader's lease. Nor has level 4: who knows it keeps the users of a
+/// placement.
+pub const LEVEL: u8 = 4;
 
 /// What an entry does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

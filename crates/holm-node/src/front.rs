@@ -1,8 +1,7 @@
 //! The commands that a node's front answers itself, beside those about keys, and what COMMAND says of all of them.
 
 use holm_commands::{
-    ADMIN, Arguments, CONNECTION, Command, FAST, FLAG_NAMES, Group, Keys, NO_AUTH, PUBSUB, READ, Reply, TABLE, WRITE,
-    of,
+    ADMIN, Arguments, CONNECTION, Command, FAST, FLAG_NAMES, Group, Keys, NO_AUTH, READ, Reply, TABLE, WRITE, of,
 };
 
 const NONE: Keys = Keys::None;
@@ -10,9 +9,8 @@ const NONE: Keys = Keys::None;
 const OPEN: u32 = FAST | NO_AUTH | CONNECTION;
 const HERE: u32 = FAST | CONNECTION;
 
-/// The commands about connections, transactions and the cluster.
 #[rustfmt::skip]
-pub const FRONT: &[Command<()>] = &[
+const OF_CONNECTIONS: &[Command<()>] = &[
     of("hello", -1, OPEN, NONE, (), "Says which protocol the client speaks: AUTH, SETNAME"),
     of("auth", -2, OPEN, NONE, (), "Says who the client is"),
     of("quit", -1, OPEN, NONE, (), "Ends the connection"),
@@ -24,17 +22,27 @@ pub const FRONT: &[Command<()>] = &[
     of("readonly", 1, HERE, NONE, (), "Lets reads of this connection be answered by any replica"),
     of("readwrite", 1, HERE, NONE, (), "Takes READONLY back"),
     of("asking", 1, HERE, NONE, (), "Accepted; no slot is ever asked for elsewhere"),
+];
+
+#[rustfmt::skip]
+const OF_TRANSACTIONS: &[Command<()>] = &[
     of("multi", 1, HERE, NONE, (), "Begins a transaction within one slot"),
     of("exec", 1, HERE, NONE, (), "Carries the transaction out, at one instant"),
     of("discard", 1, HERE, NONE, (), "Gives the transaction up"),
     of("watch", -2, HERE, Keys::Span(1, -1, 1), (), "Lets EXEC fail if a key changes before it"),
     of("unwatch", 1, HERE, NONE, (), "Takes WATCH back"),
+];
+
+#[rustfmt::skip]
+const OF_THE_CLUSTER: &[Command<()>] = &[
+    of("acl", -2, CONNECTION, NONE, (),
+        "CAT, DELUSER, DRYRUN, GENPASS, GETUSER, HELP, LIST, SETUSER, USERS, WHOAMI: users of the whole cluster"),
     of("command", -1, 0, NONE, (), "Describes commands: COUNT, LIST, INFO, DOCS, GETKEYS"),
     of("cluster", -2, 0, NONE, (), "INFO, MYID, SLOTS, SHARDS, NODES, KEYSLOT, COUNTKEYSINSLOT, GETKEYSINSLOT"),
     of("info", -1, 0, NONE, (), "Describes the node and its groups"),
     of("config", -2, ADMIN, NONE, (), "GET: what clients ask for at their start"),
     of("time", 1, FAST, NONE, (), "Returns the time of the node"),
-    of("wait", 3, PUBSUB, NONE, (), "Answers at once: a write is acknowledged when most replicas have it"),
+    of("wait", 3, CONNECTION, NONE, (), "Answers at once: a write is acknowledged when most replicas have it"),
     of("flushall", -1, WRITE, NONE, (), "Removes all keys, one group after the other"),
     of("flushdb", -1, WRITE, NONE, (), "As FLUSHALL"),
     of("holm.hash", 2, READ, NONE, (), "Returns a group's last entry and the hash of its changes, for comparisons"),
@@ -42,9 +50,17 @@ pub const FRONT: &[Command<()>] = &[
     of("holm.leader", 2, ADMIN, NONE, (), "Asks a group's leader to hand the lead to this node"),
 ];
 
+/// The commands about connections, transactions and the cluster, by family.
+pub const FRONT: &[Group<()>] = &[
+    Group { title: "connection", commands: OF_CONNECTIONS },
+    Group { title: "transactions", commands: OF_TRANSACTIONS },
+    Group { title: "cluster", commands: OF_THE_CLUSTER },
+];
+
 fn all() -> Vec<(&'static str, Command<()>)> {
     let data = TABLE.iter().flat_map(|Group { title, commands }| commands.iter().map(|one| (*title, one.about())));
-    data.chain(FRONT.iter().map(|command| ("cluster", command.about()))).collect()
+    let front = FRONT.iter().flat_map(|Group { title, commands }| commands.iter().map(|one| (*title, one.about())));
+    data.chain(front).collect()
 }
 
 fn line(command: &Command<()>) -> Reply {

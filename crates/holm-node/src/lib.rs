@@ -17,6 +17,7 @@
 //! | `view`, `frame`, `restore` | a group as a stream of frames, and the way back |
 //! | `renew`, `load` | entries after which a group is empty, and those that fill it from a backup |
 //! | `route`, `slot`, `front` | where a command belongs, before anybody carries it out |
+//! | `accounts` | what users may do |
 //! | `fault` | errors |
 //!
 //! Nothing here knows a socket, a clock, chance or a consensus engine: an entry carries its proposer's time and seed.
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod accounts;
 mod apply;
 mod applying;
 mod entry;
@@ -47,6 +49,7 @@ mod space;
 mod state;
 mod view;
 
+pub use accounts::Accounts;
 pub use entry::{Entry, EntryKind, LEVEL, Part, PartKind, Watch};
 pub use fault::{Fault, Result};
 pub use front::{FRONT, describe};

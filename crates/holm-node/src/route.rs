@@ -3,11 +3,9 @@
 use crate::front::FRONT;
 use crate::slot::slot_of;
 use holm_commands::{
-    Arguments, BLOCKING, Command, CommandIndex, Function, Group, Keys, ProtocolError, RequestLimits, RequestParser,
-    TABLE, WRITE,
+    Arguments, BLOCKING, Command, CommandIndex, Function, Keys, ProtocolError, RequestLimits, RequestParser, TABLE,
+    WRITE,
 };
-
-const FRONT_GROUPS: &[Group<()>] = &[Group { title: "cluster", commands: FRONT }];
 
 /// What a front does with a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +55,16 @@ pub struct Router {
 
 impl Default for Router {
     fn default() -> Self {
-        Router { commands: CommandIndex::new(TABLE), front: CommandIndex::new(FRONT_GROUPS) }
+        Router { commands: CommandIndex::new(TABLE), front: CommandIndex::new(FRONT) }
     }
 }
 
 impl Router {
+    /// Finds a command by its name in any case.
+    pub(crate) fn command(&self, name: &[u8]) -> Option<Command<()>> {
+        self.front.find(name).map(Command::about).or_else(|| self.commands.find(name).map(Command::about))
+    }
+
     /// Finds the whole commands at the beginning of `input`, at most `most` of them. O(input).
     ///
     /// # Errors

@@ -25,10 +25,10 @@ func TestThePageAndTheMetricsShowTheGroups(t *testing.T) {
 	for at := range 100 {
 		insist(t, func() error { return node.Set(ctx, fmt.Sprint("key", at), at, 0).Err() })
 	}
-	ask := func(path, password string) (int, string) {
+	ask := func(path, name, password string) (int, string) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
 		must(t, err)
-		request.SetBasicAuth("default", password)
+		request.SetBasicAuth(name, password)
 		answer, err := http.DefaultClient.Do(request)
 		must(t, err)
 		defer answer.Body.Close()
@@ -36,11 +36,11 @@ func TestThePageAndTheMetricsShowTheGroups(t *testing.T) {
 		must(t, err)
 		return answer.StatusCode, string(said)
 	}
-	if code, said := ask("/metrics", "wrong"); code != http.StatusUnauthorized || strings.Contains(said, "holm_") {
+	if code, said := ask("/metrics", "default", "wrong"); code != http.StatusUnauthorized || strings.Contains(said, "holm_") {
 		t.Fatal("metrics without the password:", code, said)
 	}
 	must(t, trial.Until(60*time.Second, func() error {
-		_, said := ask("/metrics", "trial")
+		_, said := ask("/metrics", "default", "trial")
 		keys := 0
 		for _, found := range regexp.MustCompile(`holm_group_keys\{group="\d"\} (\d+)`).FindAllStringSubmatch(said, -1) {
 			var count int
@@ -55,11 +55,20 @@ func TestThePageAndTheMetricsShowTheGroups(t *testing.T) {
 		}
 		return nil
 	}))
-	code, said := ask("/", "trial")
+	code, said := ask("/", "default", "trial")
 	same(t, "the page", code, http.StatusOK)
 	for _, part := range []string{"<td>0<td>1<td>1<td>", "0-4095", "<td>meta<td>1"} {
 		if !strings.Contains(said, part) {
 			t.Fatalf("%q is not on the page: %s", part, said)
 		}
+	}
+	for name, expected := range map[string]int{"seer": http.StatusOK, "app": http.StatusUnauthorized} {
+		rules := []any{"ACL", "SETUSER", name, "on", ">word", "+@read"}
+		if expected == http.StatusOK {
+			rules = append(rules, "+info")
+		}
+		answers(t, node, "OK", rules...)
+		code, _ := ask("/metrics", name, "word")
+		same(t, name, code, expected)
 	}
 }

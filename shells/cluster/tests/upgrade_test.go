@@ -25,14 +25,14 @@ func atLevel(t *testing.T, cluster *trial.Cluster, level int) {
 }
 
 func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
-	settings := trial.Settings{Serve: []string{"--test-level", "1"}, Init: []string{"--snapshot-entries", "200"}}
+	settings := trial.Settings{Serve: []string{"--test-level", "2"}, Init: []string{"--snapshot-entries", "200"}}
 	cluster, ctx := start(t, settings), context.Background()
 	client := clusterClient(cluster, 3)
 	defer client.Close()
 	running := startLoad(ctx, client)
-	atLevel(t, cluster, 1)
+	atLevel(t, cluster, 2)
 	// The upgrades are to a former version, to what this version knows, and to a level that is made up.
-	for _, level := range []int{2, 3, 4} {
+	for _, level := range []int{3, 4, 5} {
 		for at := range cluster.Addresses {
 			atLevel(t, cluster, level-1)
 			must(t, cluster.Stop(at))
@@ -55,7 +55,7 @@ func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 		node := cluster.Node(at)
 		must(t, trial.Until(60*time.Second, func() error {
 			said, err := node.Do(ctx, "HOLM.CLUSTER", "MAP").Text()
-			if err == nil && !strings.Contains(said, `"level":4,"next"`) {
+			if err == nil && !strings.Contains(said, `"level":5,"next"`) {
 				err = fmt.Errorf("%s", said)
 			}
 			return err
@@ -76,22 +76,22 @@ func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 		}
 	}
 	must(t, cluster.Stop(0))
-	must(t, cluster.StartVersion(0, "--test-level", "3"))
-	refuses(0, "the cluster has level 4, and this version knows levels up to 3")
+	must(t, cluster.StartVersion(0, "--test-level", "4"))
+	refuses(0, "the cluster has level 5, and this version knows levels up to 4")
 	ports, err := trial.FreePorts(2)
 	must(t, err)
 	_, err = cluster.Operate("join", "--folder", cluster.Folder+"/late", "--address", ports[0], "--raft", ports[1],
-		"--test-level", "3")
-	if err == nil || !strings.Contains(err.Error(), "the cluster has level 4") {
+		"--test-level", "4")
+	if err == nil || !strings.Contains(err.Error(), "the cluster has level 5") {
 		t.Fatal("a version that is too old may join:", err)
 	}
 	// Nobody says it, but the groups of the node have entries that it does not know.
 	must(t, cluster.Stop(1))
 	must(t, cluster.Stop(2))
-	must(t, cluster.StartVersion(0, "--test-level", "3"))
-	refuses(0, "an entry of level 4, and this version knows levels up to 3")
+	must(t, cluster.StartVersion(0, "--test-level", "4"))
+	refuses(0, "an entry of level 5, and this version knows levels up to 4")
 	for at := range cluster.Addresses {
-		must(t, cluster.StartVersion(at, "--test-level", "4"))
+		must(t, cluster.StartVersion(at, "--test-level", "5"))
 	}
 	must(t, cluster.Ready(ctx))
 	running.check(t, cluster)

@@ -24,6 +24,7 @@ extern "C" {
 enum {
     HOLM_NODE_OK = 0,
     HOLM_NODE_END = 1,       /* there is no further frame */
+    HOLM_NODE_REFUSED = 2,   /* a client wants what it may not have: `out` says why */
     HOLM_NODE_INVALID = -1,  /* an argument is NULL or no text */
     HOLM_NODE_STORE = -2,    /* the store failed */
     HOLM_NODE_MALFORMED = -3,/* bytes of the log or of a stream are not what they should be */
@@ -38,6 +39,7 @@ typedef struct holm_node holm_node;
 typedef struct holm_group holm_group;
 typedef struct holm_view holm_view;
 typedef struct holm_restore holm_restore;
+typedef struct holm_user holm_user;
 
 typedef struct {
     uint8_t *data; /* NULL if there are no bytes */
@@ -130,6 +132,31 @@ uint16_t holm_slot(const uint8_t *key, size_t size);
 
 /* Answers COMMAND, in version 2 or 3 of the protocol. */
 int holm_describe(const uint8_t *request, size_t size, int protocol, holm_bytes *out);
+
+typedef struct {
+    uint32_t may_do_all; /* 1: the user may do everything */
+    uint32_t open;       /* 1: the user needs no password */
+} holm_user_status;
+
+/* Makes a user of its rules, which are those that holm_user_change gives or that ACL SETUSER takes. The handle is
+ * closed once, by holm_user_close; until then many threads may use it. A request, in the following calls, is a whole
+ * command as a client has sent it. */
+int holm_user_open(const uint8_t *rules, size_t size, holm_user **user, holm_user_status *status, holm_bytes *out);
+void holm_user_close(holm_user *user);
+
+/* 1: the password is right, and the user is on. Takes a time that does not depend on the user's passwords. */
+int holm_user_accepts(const holm_user *user, const uint8_t *password, size_t size);
+
+/* HOLM_NODE_REFUSED: the user may not do what a command asks for; `out` gets the error reply for the client. */
+int holm_user_check(const holm_user *user, const uint8_t *request, size_t size, holm_bytes *out);
+
+/* Gives the rules that a user has after ACL SETUSER; a new user had none. HOLM_NODE_REFUSED: a rule or the name is
+ * none; `out` gets the line of the error reply. */
+int holm_user_change(const uint8_t *rules, size_t rules_size, const uint8_t *request, size_t size, holm_bytes *out);
+
+/* Answers ACL CAT, GENPASS, GETUSER and DRYRUN, the last two about a user, which is NULL if it is absent. Any other ACL
+ * is an error reply. */
+int holm_acl(const holm_user *user, const uint8_t *request, size_t size, int protocol, holm_bytes *out);
 
 typedef struct {
     uint64_t records;         /* pairs of all groups, what belongs to keys included */

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub(crate) const OK: c_int = 0;
 pub(crate) const END: c_int = 1;
+pub(crate) const REFUSED: c_int = 2;
 const INVALID: c_int = -1;
 const STORE: c_int = -2;
 const MALFORMED: c_int = -3;
@@ -25,6 +26,10 @@ pub(crate) struct Refusal {
 impl Refusal {
     pub(crate) fn invalid(words: &str) -> Self {
         Refusal { code: INVALID, words: words.into() }
+    }
+
+    pub(crate) fn malformed(words: String) -> Self {
+        Refusal { code: MALFORMED, words }
     }
 }
 

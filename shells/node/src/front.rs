@@ -2,7 +2,7 @@
 
 use crate::door::{Answer, OK, PROTOCOL, Refusal, door};
 use crate::raw::{Bytes, place, slice};
-use holm_commands::{Protocol, RequestLimits, RequestParser};
+use holm_commands::{Arguments, Protocol, RequestLimits, RequestParser};
 use holm_node::{Router, describe, slot_of};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -55,6 +55,15 @@ pub unsafe extern "C" fn holm_parse(
     unsafe { door(out, work) }
 }
 
+/// Gives the words of one request, of any length, to a function.
+pub(crate) fn request<T>(given: &[u8], work: impl FnOnce(&Arguments<'_>) -> T) -> Result<T, Refusal> {
+    let mut parser = RequestParser::default();
+    match parser.parse(given, &RequestLimits::default()) {
+        Ok(Some(_)) => Ok(work(&parser.arguments(given))),
+        _ => Err(Refusal::invalid("no whole request")),
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_slot(key: *const u8, size: usize) -> u16 {
     // SAFETY: by the contract of the header.
@@ -62,18 +71,14 @@ pub unsafe extern "C" fn holm_slot(key: *const u8, size: usize) -> u16 {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn holm_describe(request: *const u8, size: usize, protocol: c_int, out: *mut Bytes) -> c_int {
+pub unsafe extern "C" fn holm_describe(given: *const u8, size: usize, protocol: c_int, out: *mut Bytes) -> c_int {
     let work = || -> Answer {
         // SAFETY: by the contract of the header.
-        let request = unsafe { slice(request, size) }?;
-        let mut parser = RequestParser::default();
-        let parsed = parser.parse(request, &RequestLimits::default());
-        if !matches!(parsed, Ok(Some(_))) {
-            return Err(Refusal::invalid("no whole request"));
-        }
+        let given = unsafe { slice(given, size) }?;
+        let reply = request(given, describe)?;
         let protocol = if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
         let mut bytes = Vec::new();
-        describe(&parser.arguments(request)).encode(protocol, &mut bytes);
+        reply.encode(protocol, &mut bytes);
         Ok((OK, bytes))
     };
     // SAFETY: by the contract of the header.

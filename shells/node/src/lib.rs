@@ -18,3 +18,4 @@ mod raw;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod user;

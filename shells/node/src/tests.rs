@@ -10,6 +10,9 @@ use crate::stream::{
     Status, holm_group_view, holm_restore_begin, holm_restore_drop, holm_restore_finish, holm_restore_frame,
     holm_view_close, holm_view_describe, holm_view_next,
 };
+use crate::user::{
+    UserStatus, holm_acl, holm_user_accepts, holm_user_change, holm_user_check, holm_user_close, holm_user_open,
+};
 use std::ffi::{CString, c_int};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
@@ -120,5 +123,41 @@ fn a_front_finds_commands_and_describes_them() {
         assert_eq!(holm_slot(b"foo".as_ptr(), 3), 12_182);
         let described = done(|out| holm_describe(b"COMMAND COUNT\r\n".as_ptr(), 15, 2, out));
         assert_eq!(described[0], b':');
+    }
+}
+
+#[test]
+fn a_user_is_changed_signs_in_and_is_refused() {
+    let (mut user, mut status) = (null_mut(), UserStatus::default());
+    let set = b"ACL SETUSER app on >secret ~app:* +get\r\n";
+    let (whole, wrong) = (b"GET app:1\r\n", b"GET a\r\n");
+    // SAFETY: pointers to this test's own variables, and a handle that is open.
+    unsafe {
+        let rules = done(|out| holm_user_change(std::ptr::null(), 0, set.as_ptr(), set.len(), out));
+        let same = b"ACL SETUSER app\r\n";
+        let again = done(|out| holm_user_change(rules.as_ptr(), rules.len(), same.as_ptr(), same.len(), out));
+        assert_eq!(rules, again);
+        let unknown = b"ACL SETUSER app +nothing\r\n";
+        let refused = call(|out| holm_user_change(rules.as_ptr(), rules.len(), unknown.as_ptr(), unknown.len(), out));
+        let words = "ERR Error in ACL SETUSER modifier '+nothing': Unknown command or category name in ACL";
+        assert_eq!((refused.0, String::from_utf8(refused.1).unwrap()), (2, words.into()));
+        done(|out| holm_user_open(rules.as_ptr(), rules.len(), &mut user, &mut status, out));
+        assert_eq!(status, UserStatus::default());
+        assert_eq!(holm_user_accepts(user, b"secret".as_ptr(), 6), 1);
+        assert_eq!(holm_user_accepts(user, b"secreT".as_ptr(), 6), 0);
+        assert_eq!(call(|out| holm_user_check(user, whole.as_ptr(), whole.len(), out)), (0, Vec::new()));
+        let (code, line) = call(|out| holm_user_check(user, wrong.as_ptr(), wrong.len(), out));
+        assert_eq!((code, line.starts_with(b"-NOPERM ")), (2, true));
+        assert!(call(|out| holm_user_check(user, wrong.as_ptr(), 3, out)).0 < 0, "half a command");
+        let dry = b"ACL DRYRUN app GET app:1\r\n";
+        assert_eq!(done(|out| holm_acl(user, dry.as_ptr(), dry.len(), 2, out)), b"+OK\r\n");
+        let get = b"ACL GETUSER app\r\n";
+        assert_eq!(done(|out| holm_acl(std::ptr::null(), get.as_ptr(), get.len(), 3, out)), b"_\r\n");
+        holm_user_close(user);
+        let open = b"on nopass ~* &* +@all";
+        done(|out| holm_user_open(open.as_ptr(), open.len(), &mut user, &mut status, out));
+        assert_eq!(status, UserStatus { may_do_all: 1, open: 1 });
+        holm_user_close(user);
+        assert!(call(|out| holm_user_open(b"on +nothing".as_ptr(), 11, &mut user, &mut status, out)).0 < 0);
     }
 }
