@@ -228,13 +228,17 @@ fn figures(verb: &str, arguments: &[String]) -> Result<()> {
 /// The crates for users, each a whole package: licences, README, versions of what it depends on.
 const PACKAGES: &[&str] = &[
     "holm",
+    "holm-accounts",
     "holm-bench",
     "holm-capi",
     "holm-cli",
+    "holm-commands",
     "holm-designs",
     "holm-map",
     "holm-medium",
+    "holm-node",
     "holm-search",
+    "holm-server",
     "holm-tree",
 ];
 
