@@ -20,8 +20,8 @@ const SHORTEST: usize = 4;
 const LONGEST: usize = 32;
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
-    /// Puts the run with which a list begins, and makes room for the first pair for which its leaf has none. Returns how
-    /// many pairs it has put: none if there is no run, if another thread interferes, or if reads wait for the disk,
+    /// Puts the run with which a list begins, and makes room for the first pair for which its leaf has none. Returns
+    /// how many pairs it has put: none if there is no run, if another thread interferes, or if reads wait for the disk,
     /// where groups read several leaves at once.
     pub(crate) fn put_run(
         &self,

@@ -90,7 +90,8 @@ def table(rounds: List[Dict[str, Dict[str, Any]]], names: List[str]) -> str:
     workloads = [key for key in rounds[0]["holm" if "holm" in names else names[0]] if key != "note"]
     peers = [name for name in names if name != "holm"]
     safe = [name for name in peers if not ENGINES[name].unsafe]
-    lines = ["| thousand per second | " + " | ".join(names) + " | Holm to the best of its promise | to the best of all |"]
+    heads = ["thousand per second", *names, "Holm to the best of its promise", "to the best of all"]
+    lines = ["| " + " | ".join(heads) + " |"]
     lines.append("|---" * (len(names) + 3) + "|")
     for workload in workloads:
         speeds = [cell([turn[name][workload] for turn in rounds if workload in turn[name]]) for name in names]

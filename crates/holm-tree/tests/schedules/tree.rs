@@ -233,8 +233,8 @@ fn a_leaf_splits_among_writers_a_reader_and_a_tick() {
     explore(1_500, split::<Tiny>);
 }
 
-/// The same with ascending keys, which share a latch until the leaf is full, and then those of the fresh leaves. Power is
-/// lost between any two stores.
+/// The same with ascending keys, which share a latch until the leaf is full, and then those of the fresh leaves. Power
+/// is lost between any two stores.
 fn split_in_a_run<D: Design>() {
     let fixture = FixtureOf::<D>::new((0..24).map(|key| key * 10));
     thread::scope(|scope| {
