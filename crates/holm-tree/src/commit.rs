@@ -28,10 +28,10 @@ use crate::index::{LeafVersion, SeekTarget, TreeRoot};
 use crate::inner::Inner as _;
 use crate::keys::Keys;
 use crate::latch::{LatchGuard, Version, order_after_label};
-use crate::leaf::{BlockByte, Durability as _, Leaf, Merge as _, Overflow as _, damaged};
+use crate::leaf::{BlockByte, Durability as _, Leaf, Merge as _, damaged};
 use crate::split::SplitPoint;
 use crate::superseded::Superseded;
-use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, TreeSet};
+use crate::tree_set::{DurabilityOf, LatchedLeaf, TreeSet};
 use crate::wait::back_off;
 use holm_medium::{Guard, Medium, MediumError, Result};
 use std::borrow::Cow;
@@ -339,9 +339,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 }
                 removed |= change < 0;
                 replaced.extend(old.map(|old| self.superseded(guard, *number, old)));
-                detached.extend(
-                    Some(OverflowOf::<D>::take_detached(leaf, &descriptor.volatile)).filter(|block| *block != 0),
-                );
+                detached.extend(Self::take_detached(leaf, descriptor));
             }
             if removed && leaf.sparse(self.context(&descriptor.volatile)) {
                 sparse.push(range.start);
@@ -350,9 +348,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         debug_assert!(replaced.len() <= writes.len(), "a write replaces one payload at most");
         observer.after_stores(guard);
         groups.into_iter().for_each(|group| drop::<LatchGuard<'_>>(group.latched.held));
-        for block in detached {
-            self.writer.storage().space.retire_block(guard.epoch(), block);
-        }
+        self.retire_blocks(guard, detached);
         // Merges are operations of their own: a neighbour may already belong to the next epoch.
         sparse.into_iter().for_each(|at| self.merge(writes[at].root, guard, writes[at].search_key));
         Ok(replaced)

@@ -8,9 +8,9 @@ use crate::design::Design;
 use crate::group::ManyPuts;
 use crate::index::{SeekTarget, TreeRoot};
 use crate::keys::Keys;
-use crate::leaf::{Leaf as _, Overflow as _, Prefetch as _};
+use crate::leaf::{Leaf as _, Prefetch as _};
 use crate::superseded::Superseded;
-use crate::tree_set::{LatchedLeaf, OverflowOf, TreeSet};
+use crate::tree_set::{LatchedLeaf, TreeSet};
 use holm_medium::{Guard, Medium, Result};
 
 /// Fewer keys of one leaf are no run: their cache misses overlap with those of other leaves instead.
@@ -95,8 +95,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 let mut context = self.writing(&descriptor.volatile, &mut handle);
                 let Ok(old) = leaf.insert(&mut context, *search_key, *payload) else { break };
                 superseded[put] = old.map(|old| self.superseded(guard, *number, old));
-                let block = OverflowOf::<D>::take_detached(leaf, &descriptor.volatile);
-                detached.extend(Some(block).filter(|block| *block != 0));
+                detached.extend(Self::take_detached(leaf, descriptor));
                 put += 1;
             }
         }
@@ -105,7 +104,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         } else {
             drop(latched.held);
         }
-        detached.into_iter().for_each(|block| self.writer.storage().space.retire_block(guard.epoch(), block));
+        self.retire_blocks(guard, detached);
         put
     }
 }

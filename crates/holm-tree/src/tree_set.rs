@@ -319,11 +319,22 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Unlatches a leaf after a write, and frees the block that the leaf has detached, if any.
     #[inline]
     pub(crate) fn unlock(&self, guard: &Guard<'_>, LatchedLeaf { leaf, descriptor, held, .. }: LatchedLeaf<'_, D>) {
-        let detached = OverflowOf::<D>::take_detached(leaf, &descriptor.volatile);
+        let detached = Self::take_detached(leaf, descriptor);
         drop(held);
-        if detached != 0 {
-            self.writer.storage().space.retire_block(guard.epoch(), detached);
-        }
+        self.retire_blocks(guard, detached);
+    }
+
+    /// Returns the block that a leaf has detached, if any. The leaf names it no more.
+    #[inline]
+    pub(crate) fn take_detached(leaf: &D::Leaf, descriptor: &DescriptorOf<D>) -> Option<u32> {
+        Some(OverflowOf::<D>::take_detached(leaf, &descriptor.volatile)).filter(|block| *block != 0)
+    }
+
+    /// Retires blocks that leaves have detached, once their latches are released.
+    #[inline]
+    pub(crate) fn retire_blocks(&self, guard: &Guard<'_>, detached: impl IntoIterator<Item = u32>) {
+        let space = &self.writer.storage().space;
+        detached.into_iter().for_each(|block| space.retire_block(guard.epoch(), block));
     }
 
     /// Makes a fresh leaf of a keyspace, which a crash finds as such.
