@@ -28,6 +28,18 @@ fn begun(mode: Mode, disk: &SimDisk, before: &Contents) -> Session {
     Session::begin(mode.open(disk).expect("sound"), mode, before.clone()).expect("sound")
 }
 
+/// A database with all keys that was closed, which left an index, and is open again.
+fn begun_again(mode: Mode) -> (SimDisk, Session) {
+    let disk = SimDisk::new();
+    let mut session = begun(mode, &disk, &Contents::new());
+    (0..KEYS).for_each(|number| session.step(vec![(number as usize % 2, key(number), Some(vec![1; 20]))]));
+    let before = contents(&session.db, "before closing");
+    session.db.clone().close().expect("no faults");
+    drop(session);
+    let session = begun(mode, &disk, &before);
+    (disk, session)
+}
+
 /// Puts an index in place of the one that is there; a crash may have left none.
 fn put_index(disk: &SimDisk, bytes: &[u8]) {
     let is_there = disk.truncate(Path::new(INDEX), bytes.len());
@@ -197,13 +209,7 @@ fn earlier_index(disk: &SimDisk) -> (EarlierIndex, Superblock) {
 #[test]
 fn a_leaf_counts_where_an_index_has_it_last() {
     let mode = Mode::new(false, Durability::OnSync);
-    let disk = SimDisk::new();
-    let mut session = begun(mode, &disk, &Contents::new());
-    (0..KEYS).for_each(|number| session.step(vec![(number as usize % 2, key(number), Some(vec![1; 20]))]));
-    let before = contents(&session.db, "before closing");
-    session.db.clone().close().expect("no faults");
-    drop(session);
-    let mut session = begun(mode, &disk, &before);
+    let (disk, mut session) = begun_again(mode);
     session.step(vec![(0, b"changed".to_vec(), Some(vec![]))]);
     let crashed = disk.kill();
     let (index, superblock) = earlier_index(&crashed);
@@ -231,13 +237,7 @@ fn a_leaf_counts_where_an_index_has_it_last() {
 #[test]
 fn an_index_that_is_later_than_the_log_does_not_count() {
     let mode = Mode::new(false, Durability::OnSync);
-    let disk = SimDisk::new();
-    let mut session = begun(mode, &disk, &Contents::new());
-    (0..KEYS).for_each(|number| session.step(vec![(number as usize % 2, key(number), Some(vec![1; 20]))]));
-    let before = contents(&session.db, "before closing");
-    session.db.clone().close().expect("no faults");
-    drop(session);
-    let mut session = begun(mode, &disk, &before);
+    let (disk, mut session) = begun_again(mode);
     session.sync();
     let durable = contents(&session.db, "once it is synced");
     // The log never has these, and the files have them all.
