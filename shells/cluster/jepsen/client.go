@@ -105,20 +105,12 @@ func (h *history) ask(ctx context.Context, client int, node *redis.Client, in in
 
 // words is the command of an operation. A long one names its key again and again, which changes nothing.
 func (in input) words() []any {
-	if !in.isLong {
-		switch in.kind {
-		case get:
-			return []any{"GET", in.key}
-		case set:
-			return []any{"SET", in.key, in.value}
-		case del:
-			return []any{"DEL", in.key}
-		default:
-			return []any{"INCR", in.key}
-		}
+	names, count := [...]string{get: "GET", set: "SET", del: "DEL", incr: "INCR"}, 1
+	if in.isLong {
+		names, count = [...]string{get: "MGET", set: "MSET", del: "DEL", incr: ""}, repeats
 	}
-	words := []any{map[int]string{get: "MGET", set: "MSET", del: "DEL"}[in.kind]}
-	for range repeats {
+	words := []any{names[in.kind]}
+	for range count {
 		words = append(words, in.key)
 		if in.kind == set {
 			words = append(words, in.value)
