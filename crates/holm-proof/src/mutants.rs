@@ -44,11 +44,10 @@ pub fn every_trial() -> bool {
     std::env::var_os(EVERY_TRIAL).is_some()
 }
 
-/// Whether only operations are searched, by single crashes. A leaf of several blocks with versions has ten times as
-/// many images as one of a single block. The searches that reach the steps of recovery take minutes, and are left to
-/// [`EVERY_TRIAL`].
+/// Whether only operations are searched, by single crashes. With versions, the searches that reach the steps of recovery
+/// take minutes where images are many, and are left to [`EVERY_TRIAL`].
 fn is_sampled(subject: &'static Subject) -> bool {
-    subject.blocks > 1 && subject.capabilities.per_epoch && !every_trial()
+    subject.has_many_images() && subject.capabilities.per_epoch && !every_trial()
 }
 
 /// The plans to try, ordered by how much they find in how little time: the loss of power, the death of the process,

@@ -74,7 +74,7 @@ pub(crate) fn set(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<R
             b"NX" if !if_present => if_absent = true,
             b"XX" if !if_absent => if_present = true,
             b"GET" => get = true,
-            b"KEEPTTL" if expire.is_none() => expire = Some(Expire::Keep),
+            b"KEEPTTL" if matches!(expire, None | Some(Expire::Keep)) => expire = Some(Expire::Keep),
             _ if expire.is_some() => return Err(SYNTAX),
             _ => expire = Some(Expire::At(time_option(context, &word, &mut options)?.ok_or(SYNTAX)?)),
         }

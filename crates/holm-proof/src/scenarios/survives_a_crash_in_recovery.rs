@@ -17,8 +17,7 @@ use crate::subject::Subject;
 pub fn survives_a_crash_in_recovery(subject: &'static Subject) -> Verdict {
     let capacity = subject.capacity;
     let scripts = [change(), split(capacity), overflow(capacity), merge(capacity), random(2, capacity)];
-    // A leaf of several blocks has several times the images of one block, and each takes longer.
-    let nested = if subject.blocks > 1 && !every_trial() { 4 } else { 10 };
+    let nested = if subject.has_many_images() && !every_trial() { 4 } else { 10 };
     let mut said = all_owed(subject, &scripts, |persistency| Plan { nested, ..Plan::twice(persistency) })?;
     for (first, later) in [(Persistency::Visible, Persistency::Line), (Persistency::Line, Persistency::Visible)] {
         let report = all(subject, &scripts, &Plan { nested, ..Plan::mixed(first, later) })?;

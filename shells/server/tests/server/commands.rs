@@ -57,6 +57,7 @@ fn keys_and_their_expiry() {
         ("expire a 50 gt", "0"),
         ("expire a 50 lt", "1"),
         ("set a 2 keepttl", "OK"),
+        ("set a 2 keepttl keepttl", "OK"),
         ("ttl a", "50"),
         ("pexpireat a 1", "1"),
         ("exists a", "0"),
