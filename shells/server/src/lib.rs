@@ -34,6 +34,7 @@ mod joined;
 mod latency;
 mod load;
 mod long;
+mod lookout;
 mod mail;
 mod output_limits;
 mod process_memory;

@@ -7,6 +7,7 @@
 
 use crate::clients::Client;
 use crate::connection::Connection;
+use crate::lookout::Lookout;
 use crate::mail::{ConnectionPlace, Mail};
 use crate::session::Session;
 use crate::shared::Shared;
@@ -55,6 +56,7 @@ pub(crate) struct Worker {
     deadlines: BTreeSet<(Instant, u64)>,
     scratch: Vec<u8>,
     costs: Costs,
+    lookout: Lookout,
 }
 
 impl Worker {
@@ -71,6 +73,7 @@ impl Worker {
             deadlines: BTreeSet::new(),
             scratch: vec![0; SCRATCH],
             costs: Costs::default(),
+            lookout: Lookout::default(),
         }
     }
 
@@ -115,7 +118,7 @@ impl Worker {
         } else {
             Some(Duration::ZERO)
         };
-        match self.poll.poll(events, timeout) {
+        match self.lookout.wait(&mut self.poll, events, timeout) {
             Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
             other => other,
         }
