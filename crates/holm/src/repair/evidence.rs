@@ -62,7 +62,9 @@ impl Evidence {
             return Err(Error::NotFound { path: folder.into() });
         }
         report.losses.extend(log.missing.iter().map(|name| format!("{name} is missing")));
-        report.broken_log_records = log.broken.len() as u64;
+        // What an earlier pass has left of a record that a later one has overwritten is not broken.
+        let first = superblock.as_ref().map_or(0, |superblock| superblock.log_start.sequence);
+        report.broken_log_records = log.broken.iter().filter(|record| record.sequence >= first).count() as u64;
         let kept_cache = match &superblock {
             Some(superblock) => is_page_cache(vfs, folder, superblock, &files)?,
             None => false,

@@ -49,7 +49,8 @@ pub struct RepairReport {
     pub lost_names: Vec<String>,
     /// Whole entries of the log that were used.
     pub log_records: u64,
-    /// Entries of the log that are not whole. The entry during which power was lost is one of them.
+    /// Entries of the log that are not whole, without those that precede what the superblock needs of it. The entry
+    /// during which power was lost is one of them.
     pub broken_log_records: u64,
     /// Entries of the log that are missing although a later one is whole.
     pub missing_log_records: u64,

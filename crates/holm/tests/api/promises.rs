@@ -148,6 +148,23 @@ fn in_little_address_space() {
     fill(&one);
 }
 
+/// A repair of a sound database finds nothing broken: passes of the log leave parts of records that later ones have
+/// overwritten.
+#[test]
+fn a_closed_database_has_no_broken_log_records() {
+    let folder = folder();
+    let [path, saved] = ["sea.holm", "saved.holm"].map(|name| folder.path().join(name));
+    let (db, space) = open(&path, SESSIONS[4]);
+    for pass in 0..8u8 {
+        let pairs = (0..20_000u64).map(|key| (key.to_be_bytes(), [pass; 100]));
+        space.insert_many(pairs).expect("room");
+    }
+    drop(space);
+    db.close().expect("a disk");
+    let report = Database::repair(&path, &saved).expect("nobody uses it");
+    assert_eq!((report.records, report.broken_log_records), (20_000, 0), "{report:?}");
+}
+
 /// "They never change the damaged folder, which no process may have open for writing": a repair of a database in use is
 /// refused, and makes nothing. So is one into a folder that has something.
 #[test]
