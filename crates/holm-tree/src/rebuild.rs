@@ -38,7 +38,7 @@ use leaves::{ChangedAfter, Leaves, LeavesOf};
 use parallel::parallel;
 use plan::Plan;
 use std::collections::BTreeSet;
-use unchanged::Unchanged;
+use unchanged::{Pass, Unchanged};
 
 /// What a rebuild is asked for.
 pub(crate) struct Request<'a> {
@@ -132,7 +132,11 @@ impl<K: Keys> Rebuild<'_, K> {
     /// Returns the leaves that are as an earlier index has them, and marks the records that they reach.
     fn unchanged(&self, reachable: &ReachableRecords) -> Result<Unchanged<'_>> {
         let Some(earlier) = self.earlier else { return Ok(Unchanged::default()) };
-        let pass = (self.numbers.clone(), self.request.threads);
+        // Of what the log has, it alone knows what records the leaves led to. These leaves count as changed, although
+        // an index that a checkpoint has made since may have them as they are: then they are compared with the log.
+        let logged = self.request.evidence.logged;
+        let upto = logged.map_or(earlier.epoch, |logged| earlier.epoch.min(logged.since()));
+        let pass = Pass { numbers: self.numbers.clone(), threads: self.request.threads, upto };
         let pairs_of =
             unchanged::find(self.leaves, earlier, pass, &|leaf, skip, pairs| self.mark(leaf, pairs, skip, reachable))?;
         Ok(Unchanged::new(earlier, &pairs_of))

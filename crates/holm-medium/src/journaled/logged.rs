@@ -19,6 +19,7 @@ const WORDS: u64 = LINE / 8;
 /// The last logged content of those lines logged since the last checkpoint that differ in the image.
 #[derive(Default)]
 pub struct Logged {
+    since: Epoch,
     epoch: Epoch,
     /// Lines of the image, by their locations divided by 64, in order, with the index of their content in `contents`.
     lines: Vec<(u64, usize)>,
@@ -26,6 +27,11 @@ pub struct Logged {
 }
 
 impl Logged {
+    /// Nothing yet, of the epochs after that of the last checkpoint.
+    pub(super) fn after(since: Epoch) -> Self {
+        Logged { since, ..Logged::default() }
+    }
+
     /// Adds a run of whole lines from a log record; it belongs at a byte location of the image. A later run replaces
     /// an earlier one.
     pub(super) fn push(&mut self, loc: u64, bytes: &[u8]) {
@@ -67,6 +73,11 @@ impl Logged {
     /// The lines, by their locations divided by 64, in order.
     pub(super) fn lines(&self) -> impl Iterator<Item = u64> {
         self.lines.iter().map(|line| line.0)
+    }
+
+    /// The epoch of the last checkpoint: the log begins after it.
+    pub fn since(&self) -> Epoch {
+        self.since
     }
 
     /// The last epoch of the log.

@@ -80,7 +80,7 @@ fn keep(
     superblock: &Superblock,
     options: &JournaledOptions,
 ) -> Result<std::result::Result<(Replayed, Logged), Doubt>> {
-    let mut logged = Logged::default();
+    let mut logged = Logged::after(superblock.epoch);
     let replayed = replay_after(medium, superblock, |loc, bytes| {
         logged.push(loc, bytes);
         Ok(())

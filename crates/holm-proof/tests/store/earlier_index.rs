@@ -249,3 +249,33 @@ fn an_index_that_is_later_than_the_log_does_not_count() {
     let found = found(mode, &cut, "a later index").0.0;
     assert!(found == durable, "what no entry of the log has is taken back");
 }
+
+/// An index that is later than the last checkpoint has leaves whose records are in the log alone. A page of records
+/// goes back: the leaf is what the index says, and only the log shows the loss. An opening that compared no such leaf
+/// with the log believed it.
+#[test]
+fn a_leaf_of_the_logs_tail_is_compared_with_the_log() {
+    let mode = Mode::new(false, Durability::OnSync);
+    let (disk, mut session) = begun_again(mode);
+    // In the midst of a run: recovery reads the keys of its ends in any case.
+    (1000..1100).for_each(|number| session.step(vec![(number as usize % 2, key(number), Some(vec![7; 40]))]));
+    session.sync();
+    let durable = contents(&session.db, "once it is synced");
+    let crashed = disk.kill();
+    // A checkpoint that begins now would write this index, and the crash may come before its superblock.
+    let later = crashed.kill();
+    let db = mode.open(&later).expect("sound");
+    let epoch = db.recovery().epoch;
+    db.close().expect("no faults");
+    let (index, _) = earlier_index(&later);
+    let (_, superblock) = earlier_index(&crashed);
+    assert!(superblock.epoch < epoch, "the log has changes that no checkpoint has");
+    let length = crashed.contents(Path::new("/d/leaves")).expect("leaves").len() as u64;
+    put_index(&crashed, &EarlierIndex { epoch, ..index }.encode(&superblock, length));
+    let [placed, all] = openings_agree(mode, &crashed, "a later index");
+    assert!(placed > 0 && placed < all, "{placed} of {all} leaves were placed by the index");
+    let records = Path::new("/d/records");
+    assert!(crashed.fail_write_back(records) && crashed.report_elsewhere(records) && crashed.evict_all(records));
+    let found = found(mode, &crashed, "pages of records went back").0.0;
+    assert!(found == durable, "what was synced is there");
+}

@@ -1,10 +1,11 @@
 //! Leaves that are as an index of an earlier moment has them: recovery reads their slots, and no key.
 //!
 //! An index has, for each leaf, the checksum that its block had and the separator at which its range began. A block
-//! that still has this checksum, and that no epoch after the index's has changed, has the same pairs. Of two such
-//! leaves that were neighbours, the separator between them still divides their keys: whatever was between them since
-//! has changed, or was empty. So they make up a run, and recovery reads the keys of its ends alone, as if the run were
-//! one leaf. A leaf that lies between two leaves of a run nevertheless divides it.
+//! that still has this checksum, and that no epoch after the index's has changed, has the same pairs. After the death
+//! of a process, a block that changed after the last checkpoint is compared with the log, whatever the index says. Of
+//! two unchanged leaves that were neighbours, the separator between them still divides their keys: whatever was between
+//! them since has changed, or was empty. So they make up a run, and recovery reads the keys of its ends alone, as if
+//! the run were one leaf. A leaf that lies between two leaves of a run nevertheless divides it.
 //!
 //! This holds for each leaf by itself. It is no matter whether the index is that of the last session, of an older one,
 //! or of leaves that other threads changed while it was made in key order: see `earlier_index.rs`.
@@ -14,7 +15,7 @@ use super::leaves::{Leaves, LiveLeaf};
 use super::parallel::parallel;
 use crate::keys::Keys;
 use crate::leaf::Pairs;
-use holm_medium::{EarlierIndex, IndexedTree, Result};
+use holm_medium::{EarlierIndex, Epoch, IndexedTree, Result};
 use std::ops::Range;
 
 /// Reads the ends of leaves.
@@ -38,13 +39,22 @@ pub struct Unchanged<'a> {
     trees: Vec<(u32, Range<usize>)>,
 }
 
+/// A pass over the blocks that an index has.
+pub(super) struct Pass {
+    /// The blocks of the leaf area.
+    pub(super) numbers: Range<u32>,
+    pub(super) threads: usize,
+    /// A leaf that has changed after this epoch counts as changed, whatever the index says.
+    pub(super) upto: Epoch,
+}
+
 /// Returns the pairs of each leaf of the index that is unchanged, by its position in the index. Of a leaf that is in it
 /// more than once, the last position counts: between two, other leaves were in its place. `check` gets the slots, and
 /// marks their records.
 pub(super) fn find<K: Keys>(
     leaves: &dyn Leaves<K>,
     earlier: &EarlierIndex,
-    (numbers, threads): (Range<u32>, usize),
+    Pass { numbers, threads, upto }: Pass,
     check: &(dyn Fn(LiveLeaf, usize, &Pairs) -> Result<()> + Sync),
 ) -> Result<Vec<u32>> {
     let mut pairs_of = vec![0; earlier.trees.iter().map(IndexedTree::len).sum()];
@@ -59,7 +69,7 @@ pub(super) fn find<K: Keys>(
         let mut pairs = Pairs::default();
         let mut found = Vec::with_capacity(part.len());
         for &(leaf, sum, position) in part.iter().flatten() {
-            if !leaves.is_unchanged(leaf.number, sum, earlier.epoch) {
+            if !leaves.is_unchanged(leaf.number, sum, upto) {
                 continue;
             }
             let read = leaves.read(leaf.number, &mut pairs)?;
