@@ -245,6 +245,8 @@ pub struct Rebuilt {
     pub leaves: u64,
     /// Those of them whose keys were not read, because an index has them as they are.
     pub from_index: u64,
+    /// The number of blocks that were looked at.
+    pub blocks_read: u64,
     /// Bytes of all reachable records.
     pub record_bytes: u64,
     /// The first and the last epoch in which leaves had changed, among the epochs from the rebuild's own on; read

@@ -116,15 +116,19 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let unseen_bytes = AtomicU64::new(index.records.live);
         self.loaded.set(Loaded { sums, unseen_pairs, unseen_bytes }).ok()?;
         let looked = index.trees.iter().filter(|tree| tree.keyspace == looked_at).flat_map(IndexedTree::leaves);
-        if looked.into_iter().any(|(_, leaf)| !self.is_sound(looked_at, leaf.number)) {
-            return None;
+        let mut blocks_read = 0;
+        for (_, leaf) in looked {
+            blocks_read += 1;
+            if !self.is_sound(looked_at, leaf.number) {
+                return None;
+            }
         }
         let roots = index.trees.iter().map(|tree| self.load_tree(tree)).collect::<Option<Vec<_>>>()?;
         let records = &index.records;
         storage.space.rebuilt(frontier, free, records.frontier, records.free.clone(), records.live);
         let leaves = in_use.len() as u64;
         let record_bytes = records.live;
-        Some(Rebuilt { roots, latest: 0, leaves, from_index: leaves, record_bytes, after: None })
+        Some(Rebuilt { roots, latest: 0, leaves, from_index: leaves, blocks_read, record_bytes, after: None })
     }
 
     /// Returns whether a leaf and its records are what was written.

@@ -126,7 +126,9 @@ impl<K: Keys> Rebuild<'_, K> {
         let roots = built.collect::<Result<Vec<_>>>()?;
         levels.end_all()?;
         let from_index = unchanged.leaves.len() as u64;
-        Ok(Rebuilt { roots, latest, leaves, from_index, record_bytes, after })
+        // Each is compared with the index, recovered, or both.
+        let blocks_read = self.numbers.len() as u64;
+        Ok(Rebuilt { roots, latest, leaves, from_index, blocks_read, record_bytes, after })
     }
 
     /// Returns the leaves that are as an earlier index has them, and marks the records that they reach.

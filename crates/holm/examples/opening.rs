@@ -1,8 +1,9 @@
 //! Times the opening of a database: `opening fill PATH RECORDS`, then `opening open PATH` as often as wanted.
 //!
 //! Records have keys of 16 bytes in random order and values of 8. `open` prints the time until the database is open,
-//! the time of its first get, how many leaves an index has placed, and the greatest resident memory so far. `kill`
-//! opens, changes 1000 records, or as many as it is given, and exits without closing, as a crash of the process would.
+//! the time of its first get, how many leaves an index has placed, how many blocks of leaves it has looked at, and the
+//! greatest resident memory so far. `kill` opens, changes 1000 records, or as many as it is given, and exits without
+//! closing, as a crash of the process would.
 
 use holm::{Database, Error};
 use std::time::Instant;
@@ -43,11 +44,13 @@ fn main() -> Result<(), Error> {
         _ => {
             space.get(key(77))?;
             println!(
-                "open {:.1} ms ({processor:.1} of processor), with a get {:.1} ms, {} of {} leaves by index, peak {}",
+                "open {:.1} ms ({processor:.1} of processor), with a get {:.1} ms, {} of {} leaves by index, \
+                 {} blocks read, peak {}",
                 opened.as_secs_f64() * 1e3,
                 start.elapsed().as_secs_f64() * 1e3,
                 db.recovery().leaves_from_index,
                 db.stats().space.leaves,
+                db.recovery().blocks_read,
                 peak_kib()
             );
         }

@@ -44,6 +44,10 @@ pub struct Recovery {
     /// are all. After a crash, they are those that have not changed since the index of the last close or checkpoint:
     /// the open compared each with its checksum, and read the keys of the others alone.
     pub leaves_from_index: u64,
+    /// The number of blocks of leaves that the open looked at. After [`from_index`](Recovery::from_index), these are
+    /// the catalog's. Otherwise they are all that the file has, also free ones: what an open costs grows with them. 0
+    /// after an open to read only.
+    pub blocks_read: u64,
     /// A description of each damage that costs no data. An open for writing has repaired the superblock.
     pub damaged: Vec<String>,
 }
@@ -167,6 +171,7 @@ impl From<holm_medium::Recovery> for Recovery {
             tail: tail.into(),
             from_index: false,
             leaves_from_index: 0,
+            blocks_read: 0,
             damaged,
         }
     }

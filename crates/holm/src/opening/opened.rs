@@ -152,7 +152,12 @@ impl<'a, 'b> Opened<'a, 'b> {
             // Leaves may carry epochs beyond the last log entry. No crash lost these epochs: only the process died.
             latest: rebuilt.latest.max(recovery.epoch),
             recovery_point,
-            recovery: crate::Recovery { from_index, leaves_from_index: rebuilt.from_index, ..recovery.into() },
+            recovery: crate::Recovery {
+                from_index,
+                leaves_from_index: rebuilt.from_index,
+                blocks_read: rebuilt.blocks_read,
+                ..recovery.into()
+            },
         }))
     }
 }

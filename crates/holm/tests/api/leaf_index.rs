@@ -80,11 +80,14 @@ fn sessions_that_open_by_the_index_agree_with_those_that_read_the_leaves() {
         let by_index = Database::open(&path).expect("sound");
         let found = by_index.stats();
         assert_eq!(found.records, used.records, "session {session}");
+        let leaves = found.space.leaves;
+        assert_eq!(by_index.recovery().blocks_read, 1, "session {session}: of {leaves} leaves, the catalog's");
         by_index.close().expect("closing");
         let aside = std::fs::read(path.join("index")).expect("there");
         std::fs::remove_file(path.join("index")).expect("there");
         let by_leaves = Database::open(&path).expect("sound");
         assert!(!by_leaves.recovery().from_index);
+        assert!(by_leaves.recovery().blocks_read >= leaves, "session {session}: of {leaves} leaves");
         let read = by_leaves.stats();
         let numbers = |stats: &holm::Stats| (stats.records, stats.space.record_bytes);
         assert_eq!(numbers(&found), numbers(&read), "session {session}");
