@@ -1,10 +1,13 @@
 //! Draws a figure: bars for few points or for categories, lines otherwise. Each number is drawn with its spread.
 //!
+//! Where a claim of a paper is a ratio, a hollow circle shows where it would put the series: that ratio times the
+//! median of what it is compared with.
+//!
 //! Points are evenly spaced, as on the papers' axes. The page defines the colours, for light and for dark mode. The
 //! drawing uses placeholder colours that no drawing would use otherwise, and the final step replaces them by the page's
 //! names.
 
-use crate::outcome::{Outcome, Point};
+use crate::outcome::{Judged, Outcome, Point};
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -28,6 +31,16 @@ const FEW: usize = 3;
 
 /// Colours of series on the page.
 pub(crate) const COLOURS: usize = 8;
+
+/// The shapes of marks, as corners: a square, a triangle, a square on its corner, a triangle on its tip, a cross bar.
+/// The page's legend has the same ones.
+pub(crate) const MARKS: [&[(i32, i32)]; 5] = [
+    &[(-3, -3), (3, -3), (3, 3), (-3, 3)],
+    &[(-5, 4), (5, 4), (0, -5)],
+    &[(0, -5), (5, 0), (0, 5), (-5, 0)],
+    &[(-5, -4), (5, -4), (0, 5)],
+    &[(-5, -2), (5, -2), (5, 2), (-5, 2)],
+];
 
 /// The page's colour for text and for reference lines.
 const INK: RGBColor = RGBColor(1, 2, 3);
@@ -87,7 +100,7 @@ struct Upright {
 }
 
 impl Upright {
-    fn of(outcome: &Outcome, bars: bool) -> Self {
+    fn of(outcome: &Outcome, said: &[Said], bars: bool) -> Self {
         let points = || outcome.series.iter().flat_map(|series| &series.points);
         let medians = || points().map(|point| point.spread.median);
         let most = points().map(|point| point.spread.greatest).fold(0.0, f64::max);
@@ -95,13 +108,19 @@ impl Upright {
         if !bars && least > 0.0 && high / least >= 100.0 {
             return Upright { logarithmic: true, range: least.log10().floor()..most.log10().ceil() };
         }
-        // One disturbed round must not flatten the rest.
-        Upright { logarithmic: false, range: 0.0..(most.min(1.6 * high) * 1.06) }
+        // One disturbed round must not flatten the rest, nor a paper's value far above them.
+        let said = said.iter().map(|said| said.y).filter(|y| *y <= 2.0 * high).fold(0.0, f64::max);
+        Upright { logarithmic: false, range: 0.0..(most.min(1.6 * high).max(said) * 1.06) }
     }
 
     fn at(&self, y: f64) -> f64 {
         let y = if self.logarithmic { y.max(f64::MIN_POSITIVE).log10() } else { y };
         y.clamp(self.range.start, self.range.end)
+    }
+
+    /// Returns whether the axis reaches a value.
+    fn shows(&self, y: f64) -> bool {
+        y > 0.0 && self.range.contains(&if self.logarithmic { y.log10() } else { y })
     }
 
     fn label(&self, y: f64) -> String {
@@ -113,10 +132,34 @@ impl Upright {
     }
 }
 
+/// Where a paper's claim puts a series.
+struct Said {
+    series: usize,
+    x: f64,
+    y: f64,
+}
+
+/// Returns the places of claims that are numbers, of cells that were measured.
+fn said(outcome: &Outcome) -> Vec<Said> {
+    let place = |claim: &Judged| {
+        let paper: f64 = claim.paper.parse().ok()?;
+        let series = outcome.series.iter().position(|series| series.name == claim.of)?;
+        let median = |name: &str, x: f64| {
+            let points = &outcome.series.iter().find(|series| series.name == name)?.points;
+            points.iter().find(|point| point.x.to_bits() == x.to_bits()).map(|point| point.spread.median)
+        };
+        median(&claim.of, claim.x)?;
+        let against = if claim.against.is_empty() { 1.0 } else { median(&claim.against, claim.against_x)? };
+        Some(Said { series, x: claim.x, y: paper * against })
+    };
+    outcome.claims.iter().filter_map(place).collect()
+}
+
 fn draw(outcome: &Outcome, svg: &mut String) -> Drawn {
     let places = outcome.places();
     let bars = !outcome.continuous || places.len() <= FEW;
-    let upright = Upright::of(outcome, bars);
+    let said = said(outcome);
+    let upright = Upright::of(outcome, &said, bars);
     let room = ROOM / places.len().max(1);
     let names: Vec<_> = places.iter().map(|x| wrapped(&outcome.place(*x), room)).collect();
     let lines = names.iter().map(Vec::len).max().unwrap_or(1) as i32;
@@ -153,8 +196,14 @@ fn draw(outcome: &Outcome, svg: &mut String) -> Drawn {
         } else {
             // Series that share a point are drawn slightly side by side.
             let own: Vec<_> = own.iter().map(|(x, point)| (x + aside / 4.0, *point)).collect();
-            draw_line(&mut chart, &own, &upright, colour(index))?;
+            draw_line(&mut chart, &own, &upright, index)?;
         }
+        let theirs = said.iter().filter(|said| said.series == index && upright.shows(said.y));
+        chart.draw_series(theirs.map(|said| {
+            let x = places.iter().position(|place| *place == said.x).unwrap_or(0) as f64;
+            let aside = if bars { aside } else { aside / 4.0 };
+            Circle::new((x + aside, upright.at(said.y)), 4, INK.stroke_width(1))
+        }))?;
     }
     let bottom = |x: usize| chart.plotting_area().map_coordinate(&(x as f64, upright.range.start));
     let middle = chart.plotting_area().get_pixel_range().0;
@@ -184,10 +233,13 @@ fn draw_bars(
     draw_spreads(chart, own, upright, INK)
 }
 
-fn draw_line(chart: &mut Chart<'_, '_>, own: &[(f64, &Point)], upright: &Upright, colour: RGBColor) -> Drawn {
+/// Draws a line with a mark at each point. Marks differ from series to series, for readers who do not see the colours.
+fn draw_line(chart: &mut Chart<'_, '_>, own: &[(f64, &Point)], upright: &Upright, series: usize) -> Drawn {
+    let colour = colour(series);
     let line: Vec<_> = own.iter().map(|(x, point)| (*x, upright.at(point.spread.median))).collect();
     chart.draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2)))?;
-    chart.draw_series(line.iter().map(|point| Circle::new(*point, 3, colour.filled())))?;
+    let mark = MARKS[series % MARKS.len()];
+    chart.draw_series(line.into_iter().map(|point| EmptyElement::at(point) + Polygon::new(mark, colour.filled())))?;
     draw_spreads(chart, own, upright, colour)
 }
 

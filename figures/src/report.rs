@@ -1,7 +1,9 @@
 //! Writes a page of all results: one self-contained file.
 
 mod answers;
+mod designs;
 mod errata;
+mod originals;
 mod section;
 mod tables;
 
@@ -68,9 +70,11 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
     );
     body.push_str(&contents(outcomes));
     body.push_str(&answers::answers(outcomes));
+    body.push_str(&designs::designs(outcomes, crashes));
+    body.push_str(&errata::errata());
+    body.push_str(&originals::originals());
     body.push_str(&machines(outcomes));
     body.push_str(&answers::figures_by_verdict(outcomes));
-    body.push_str(&errata::errata());
     for name in families(outcomes) {
         let of: Vec<_> = outcomes.iter().filter(|outcome| outcome.family == name).collect();
         let paper = of.first().map_or("", |outcome| &outcome.paper);
@@ -138,7 +142,9 @@ fn machines(outcomes: &[Outcome]) -> String {
             names.push(name);
         }
     }
-    let mut text = String::from("<h2 id=\"machine\">Machine</h2>\n<div class=\"wide\"><table>\n");
+    let mut text = String::from(
+        "<h2 id=\"machine\">Machine <a class=\"top\" href=\"#top\">top</a></h2>\n<div class=\"wide\"><table>\n",
+    );
     let cells = |name: &str, value: &dyn Fn(&RunFacts, usize) -> String| {
         let cells: String =
             runs.iter().map(|(run, figures)| format!("<td>{}</td>", escaped(&value(run, *figures)))).collect();
@@ -159,16 +165,23 @@ fn machines(outcomes: &[Outcome]) -> String {
         );
     }
     text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count; thin \
-            lines go from the least to the greatest, and end at the edge of the drawing. A ratio is taken round by \
-            round. Counts are exact.</p>\n"
+            lines go from the least to the greatest, and end at the edge of the drawing. A hollow circle is where the \
+            paper's ratio would put a series. A ratio is taken round by round. Counts are exact.</p>\n"
 }
 
 fn contents(outcomes: &[Outcome]) -> String {
-    let first =
-        [("headlines", "Headline claims"), ("errata", "Errata")].map(|(id, name)| (id.to_owned(), name.to_owned()));
+    let named = |sections: &[(&str, &str)]| -> Vec<(String, String)> {
+        sections.iter().map(|(id, name)| ((*id).to_owned(), (*name).to_owned())).collect()
+    };
+    let first = named(&[
+        ("headlines", "Headline claims"),
+        ("designs", "Designs"),
+        ("errata", "Errata"),
+        ("originals", "Published codes"),
+        ("machine", "Machine"),
+    ]);
     let links = families(outcomes).into_iter().map(|name| (anchor(name), escaped(name)));
-    let others = [("machine", "Machine"), ("durability", "Durability"), ("crashes", "Crashes")]
-        .map(|(id, name)| (id.into(), name.into()));
+    let others = named(&[("durability", "Durability"), ("crashes", "Crashes")]);
     let links: Vec<_> = first
         .into_iter()
         .chain(links)

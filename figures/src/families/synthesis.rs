@@ -5,7 +5,7 @@ use super::epochs::{mixed, mops, written};
 mod ablations;
 mod epoch_lines;
 mod media_metrics;
-mod metrics;
+pub(crate) mod metrics;
 
 use crate::claim::Cause;
 use crate::measured_tree::{PERCENTILES, counted, create, setup, unflushed};
@@ -14,7 +14,7 @@ use crate::traces::{all, ascending, uniform, zipf};
 use ablations::{ASIDE, ASIDE_READS, BLOCKS, CODECS, DURABILITIES, EPOCHS, ORDERS, PRINTS, ROOTS};
 use anyhow::Result;
 use media_metrics::MEDIA_METRICS;
-use metrics::METRICS;
+use metrics::{METRICS, TIMES};
 
 pub(crate) const FAMILY: Family = Family {
     name: "Synthesis",
@@ -23,6 +23,7 @@ pub(crate) const FAMILY: Family = Family {
     expected: true,
     studies: &[
         METRICS,
+        TIMES,
         MEDIA_METRICS,
         epoch_lines::UNIFORM,
         epoch_lines::SKEWED,

@@ -2,7 +2,7 @@
 
 use super::{upper, verdicts};
 use crate::outcome::{Judged, Outcome, Spread, Verdict};
-use crate::plot::{self, COLOURS, escaped, number};
+use crate::plot::{self, COLOURS, MARKS, escaped, number};
 use anyhow::Result;
 use std::fmt::Write;
 
@@ -65,8 +65,9 @@ pub(super) fn paper_and_ours(claim: &Judged) -> (String, String) {
 
 fn legend(outcome: &Outcome) -> String {
     let names = outcome.series.iter().enumerate().map(|(index, series)| {
-        let colour = index % COLOURS;
-        format!("<span><i style=\"background:var(--series-{colour})\"></i>{}</span>", escaped(&series.name))
+        let (colour, mark) = (index % COLOURS, index % MARKS.len());
+        let style = format!("background:var(--series-{colour})");
+        format!("<span><i class=\"mark-{mark}\" style=\"{style}\"></i>{}</span>", escaped(&series.name))
     });
     format!("<figcaption>{}</figcaption>\n", names.collect::<Vec<_>>().join(" "))
 }

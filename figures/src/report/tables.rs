@@ -41,8 +41,8 @@ pub(super) fn durability() -> String {
 
 /// A row of the output of `cargo xtask crash --table --json`.
 #[derive(Deserialize)]
-struct Explored {
-    design: String,
+pub(super) struct Explored {
+    pub(super) design: String,
     durable: String,
     model: String,
     changes: BTreeMap<String, Looked>,
@@ -57,6 +57,19 @@ struct Looked {
     excused: Option<String>,
 }
 
+impl Explored {
+    /// Returns the numbers of images of its cells.
+    pub(super) fn images(&self) -> impl Iterator<Item = u64> {
+        self.changes.values().filter_map(|cell| cell.images)
+    }
+}
+
+/// Returns the rows of what the crash program has printed; `None` if there are none. Cargo may have printed something
+/// before them.
+pub(super) fn explored(told: &str) -> Option<Vec<Explored>> {
+    told.lines().find(|line| line.starts_with("[{")).and_then(|line| serde_json::from_str(line).ok())
+}
+
 /// In the order in which they are explored.
 const CHANGES: [&str; 8] = ["insert", "update", "remove", "split", "merge", "root", "commit", "recovery"];
 
@@ -68,9 +81,7 @@ pub(super) fn crashes(told: Option<&str>) -> String {
              <code>cargo xtask crash --table --json</code> has printed.</p>\n"
         );
     };
-    // Cargo may have printed something before it.
-    let rows = told.lines().find(|line| line.starts_with("[{")).map(serde_json::from_str::<Vec<Explored>>);
-    let Some(Ok(rows)) = rows else { return format!("{heading}<pre>{}</pre>\n", escaped(told)) };
+    let Some(rows) = explored(told) else { return format!("{heading}<pre>{}</pre>\n", escaped(told)) };
     let mut text = format!(
         "{heading}<p>Of each design, change and model of a crash, how many images were opened that an opening can tell \
          apart, and every one of them recovered to what the history allows. <b>+</b>: some moment had too many to \

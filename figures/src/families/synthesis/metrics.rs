@@ -1,16 +1,17 @@
 //! Designs by metrics: what each leaf writes for each operation, in every unit in which a medium can be paid.
 
 use crate::claim::Cause;
-use crate::measured_tree::{MeasuredTree, counted, create};
+use crate::measured_tree::{MeasuredTree, counted, create, setup};
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
-use crate::traces::{all, ascending, uniform};
+use crate::traces::{all, ascending, shuffled, uniform};
 use anyhow::Result;
 
 /// The designs with their names in the papers, ours after them, and last the rivals, which are counted only.
-pub(super) const DESIGNS: [(&str, &str); 18] = [
+pub(crate) const DESIGNS: [(&str, &str); 19] = [
     ("FF", "fast_fair"),
     ("CIRC", "circ"),
     ("wB+", "wb_tree"),
+    ("wB+_ALL", "wb_tree_all"),
     ("NV", "nv_tree"),
     ("FP", "fp_tree"),
     ("ISLE", "isle"),
@@ -49,11 +50,12 @@ impl Metrics {
 
 const WRITTEN: Metrics = Metrics {
     operations: &["load", "load in order", "update", "removal"],
-    note: "BD, HOLM, LINED and Montage are durable by epochs, the others when an operation returns. What PACTree's \
-           search layer writes is not counted.",
+    note: "BD, HOLM, LINED and Montage are durable by epochs, the others when an operation returns. wB+_ALL has \
+           durable inner nodes, as in its paper. What PACTree's search layer writes is not counted.",
 };
 
-/// Returns blocks, lines and fences an operation, and how many of a hundred blocks are partial.
+/// Returns blocks, lines and fences an operation, how many of a hundred blocks are partial, and the bytes of the leaves
+/// at the end for each operation.
 fn spent(tree: &MeasuredTree, keys: &[u64], work: impl Fn(&[u64]) -> Result<f64>) -> Result<Vec<f64>> {
     let before = tree.counts();
     // An epoch has a tenth of the keys.
@@ -63,7 +65,8 @@ fn spent(tree: &MeasuredTree, keys: &[u64], work: impl Fn(&[u64]) -> Result<f64>
     }
     let spent = tree.counts() - before;
     let each = [spent.blocks, spent.flushes, spent.fences].map(|count| count as f64 / keys.len() as f64);
-    Ok([&each[..], &[100.0 * spent.partial_blocks as f64 / spent.blocks.max(1) as f64]].concat())
+    let partial = 100.0 * spent.partial_blocks as f64 / spent.blocks.max(1) as f64;
+    Ok([&each[..], &[partial, tree.leaf_bytes() as f64 / keys.len() as f64]].concat())
 }
 
 pub(super) const METRICS: Study = Study {
@@ -116,8 +119,42 @@ pub(super) const METRICS: Study = Study {
         ),
         WRITTEN.figure("SYN-D3", "Designs by metrics: fences", (2, "fences an operation"), &[]),
         WRITTEN.figure("SYN-D4", "Designs by metrics: partial blocks", (3, "percent of the blocks"), &[]),
+        WRITTEN.figure("SYN-D7", "Designs by metrics: bytes of leaves", (4, "bytes for a pair"), &[]),
     ],
 };
+
+/// The latencies of a line at which designs are compared, in nanoseconds.
+const ADDED: [u32; 3] = [0, 300, 600];
+
+pub(super) const TIMES: Study = Study {
+    conditions: "plain memory, real flushes and the given latency more for each line, keys and values of 8 bytes, \
+                 uniform, a million keys at scale 1; epochs of 10 ms",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        // What is not proven is counted, and never timed.
+        let timed = DESIGNS.into_iter().filter(|(name, _)| !name.ends_with("not proven"));
+        let cells = timed.flat_map(|(name, design)| {
+            ADDED.map(|added_ns| {
+                Cell::new(name, f64::from(added_ns), 2 * pairs, move || {
+                    let (tree, keys) = (create(design, setup(pairs, added_ns))?, all(pairs));
+                    Ok(vec![tree.put(&keys, 1)?, tree.get(&shuffled(&keys, pairs), 1)?])
+                })
+            })
+        });
+        cells.collect()
+    },
+    figures: &[
+        timed("SYN-D8", "Designs by metrics: times of inserts", (0, "ns an insert")),
+        timed("SYN-D9", "Designs by metrics: times of searches", (1, "ns a search")),
+    ],
+};
+
+const fn timed(id: &'static str, title: &'static str, (measure, unit): (usize, &'static str)) -> Figure {
+    let axis = Axis::Numbers("ns added to each flushed line");
+    Figure { id, title, measure, unit, axis, claims: &[], note: WRITTEN.note }
+}
 
 #[cfg(test)]
 mod tests {
