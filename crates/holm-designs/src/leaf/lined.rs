@@ -10,9 +10,9 @@
 //! epoch line by line (`recovery`).
 //!
 //! **Slots.** An operation of epoch `e` writes a slot that no state of `e`, `e - 1` and `e - 2` names, or that holds an
-//! older copy of the same key of which a newer one was live at the end of `e - 2`. That copy counts at no epoch that a
-//! crash may choose, so it is dropped from the older states, too. An image from before still names the slot, so no
-//! other key takes it in `e` and `e + 1`, even if it is removed.
+//! older copy of a key of which a newer one was live at the end of `e - 2`. That copy counts at no epoch that a crash
+//! may choose. One store drops it from all states of its line before the slot gets another pair: the stores to a line
+//! become durable in their order, so no image names the slot with the pair that was not there.
 //!
 //! **The death of the process** keeps every store in program order. The commit word of an insert, of an update and of
 //! the removal of a key's newest copy is the word of its line or, for a pair stored in the same epoch, the payload.
@@ -63,14 +63,6 @@ fn place(slot: usize) -> (usize, usize) {
 #[inline]
 fn in_line(slots: u32, line: usize) -> u32 {
     slots >> (line * PAIRS) & ALL
-}
-
-/// Where a put goes.
-#[derive(Clone, Copy)]
-struct Destination {
-    slot: usize,
-    /// The slot holds an older copy of the same key.
-    reused: bool,
 }
 
 impl Lined {
@@ -135,44 +127,70 @@ impl Lined {
         }
     }
 
-    /// Returns the slot of a line that a new pair can take: no state names it, nor does an image from before its reuse.
-    fn free(&self, known: &Known, line: usize, epoch: Epoch) -> Option<usize> {
-        let versions = self.versions(line, epoch);
-        let free = !(versions.now | versions.pinned() | in_line(known.held(epoch), line)) & ALL;
-        (free != 0).then(|| line * PAIRS + free.trailing_zeros() as usize)
+    /// Returns the slots with copies of the key that a live slot holds.
+    fn copies_of<K: Keys>(&self, context: ReadContext<'_, Known, K>, slot: usize) -> u32 {
+        let (line, index) = place(slot);
+        let alike = context.volatile.alike(context.search, self.lines[line].fingerprint(index));
+        let (head, live) = (self.slot(slot).head, context.volatile.live());
+        let same = |other: &usize| self.slot(*other).head == head;
+        slots(alike & live).filter(same).fold(0, |copies, slot| copies | 1 << slot)
     }
 
     /// Returns whether an older copy of a key counts at no epoch that a crash may choose: a newer copy, the newest one
     /// or another, was live at the end of the epoch before the last.
-    fn is_past(&self, slot: usize, copies_of_key: u32, epoch: Epoch) -> bool {
+    fn is_past<K: Keys>(&self, context: ReadContext<'_, Known, K>, slot: usize, epoch: Epoch) -> bool {
         let turn = self.turn(slot);
-        slots(copies_of_key & !(1 << slot)).any(|other| {
+        slots(self.copies_of(context, slot) & !(1 << slot)).any(|other| {
             let (line, index) = place(other);
             let versions = self.versions(line, epoch);
             versions.before >> index & 1 == 1 && (1..=FARTHEST).contains(&turns_after(turn, versions.turn(index)))
         })
     }
 
-    /// Chooses where a new copy goes, so that as few lines as possible become dirty: the line of the present copy, that
-    /// of an older copy, any line that is dirty already, or any line with room. Among equals, that is the order, and
-    /// the line with the fewest pairs. `None` if there is no room.
-    fn destination(&self, known: &Known, present: Option<usize>, stale: u32, epoch: Epoch) -> Option<Destination> {
-        let (dirty, newest) = (known.dirty(epoch), known.copies().newest);
-        let own = present.map(|slot| place(slot).0);
-        let copies_of_key = present.map_or(0, |slot| stale | 1 << slot);
-        let past = slots(stale)
-            .filter(|slot| self.is_past(*slot, copies_of_key, epoch))
-            .map(|slot| (place(slot).0, Some(slot)));
-        let mut ways: Vec<_> = (0..LINES).map(|line| (line, None)).chain(past).collect();
-        // By what DRAM knows: a line is read only when its turn comes.
-        ways.sort_by_key(|(line, reused)| {
-            let rank = if own == Some(*line) { 0 } else { 1 + u32::from(reused.is_none()) };
-            (dirty >> line & 1 == 0, rank, in_line(newest, *line).count_ones())
+    /// Returns the slots of a line that a new pair can take: no state names them, or what they hold is past.
+    fn free<K: Keys>(&self, context: ReadContext<'_, Known, K>, line: usize, epoch: Epoch) -> u32 {
+        let versions = self.versions(line, epoch);
+        let stale = in_line(context.volatile.copies().stale, line);
+        let past = slots(stale).filter(|index| self.is_past(context, line * PAIRS + index, epoch));
+        let named = (versions.now | versions.pinned()) & ALL;
+        ALL & !named | past.fold(0, |past, index| past | 1 << index)
+    }
+
+    /// Chooses the slot of a new copy, so that as few lines as possible become dirty. `None` if there is no room.
+    ///
+    /// Lines that are dirty already come first. Of clean ones, the line of a copy so old that this put or the next
+    /// would have to drop it; then lines that leave room for another put of this epoch, which then dirties no line of
+    /// its own; then those that do not. Among equals the line of the present copy comes first, then those of older
+    /// copies, then the line with the fewest pairs.
+    fn destination<K: Keys>(
+        &self,
+        context: ReadContext<'_, Known, K>,
+        present: Option<usize>,
+        stale: u32,
+        epoch: Epoch,
+    ) -> Option<usize> {
+        let (dirty, newest) = (context.volatile.dirty(epoch), context.volatile.copies().newest);
+        let is_dirty = |line: usize| dirty >> line & 1 == 1;
+        let aged = present.map_or(0, |present| {
+            let oldest = |slot: &usize| turns_after(self.turn(*slot), self.turn(present)) + 1 >= FARTHEST;
+            slots(stale).filter(oldest).fold(0, |aged, slot| aged | 1 << slot)
         });
-        ways.into_iter().find_map(|(line, reused)| match reused {
-            Some(slot) => Some(Destination { slot, reused: true }),
-            None => self.free(known, line, epoch).map(|slot| Destination { slot, reused: false }),
-        })
+        let is_aged = |line: usize| in_line(aged, line) != 0;
+        let mut lines: [usize; LINES] = std::array::from_fn(|line| line);
+        // By what DRAM knows: a line is read only when its turn comes.
+        lines.sort_by_key(|&line| {
+            let elsewhere = present.map(|slot| place(slot).0) != Some(line);
+            let rank = (!is_aged(line), elsewhere, in_line(stale, line) == 0);
+            (!is_dirty(line), rank, in_line(newest, line).count_ones())
+        });
+        let slot = |line: usize, least: u32| {
+            let free = self.free(context, line, epoch);
+            // An aged copy goes, whatever else is free in its line.
+            let first = if free & in_line(aged, line) == 0 { free } else { free & in_line(aged, line) };
+            (free.count_ones() >= least).then(|| line * PAIRS + first.trailing_zeros() as usize)
+        };
+        let roomy = |line: usize| slot(line, if is_dirty(line) || is_aged(line) { 1 } else { 2 });
+        lines.into_iter().find_map(roomy).or_else(|| lines.into_iter().find_map(|line| slot(line, 1)))
     }
 
     /// Removes the older copies in these slots from the lines that hold them, `except` one line.
@@ -211,6 +229,7 @@ impl Leaf for Lined {
     const SOURCE: &'static str = "none: our own, over BD+Tree";
     const CAPACITY: usize = SLOTS;
     const NEEDS_WHOLE_KEYS: bool = true;
+    const NEEDS_LINE_ORDER: bool = true;
     type Volatile = Known;
     type Durability = PerEpoch;
     type Overflow = OneBlock;
@@ -247,31 +266,29 @@ impl Leaf for Lined {
         }
         let present_slot = present.map(|(slot, _)| slot);
         let stale = if present.is_some() { self.stale_copies(context, search_key) } else { 0 };
-        let to = self.destination(known, present_slot, stale, epoch).ok_or(Full)?;
-        let (line, index) = place(to.slot);
+        let to = self.destination(context, present_slot, stale, epoch).ok_or(Full)?;
+        let (line, index) = place(to);
         let mut copies = known.copies();
         let turn = present_slot.map_or(0, |slot| self.turn(slot) + 1);
         // Copies that would lie too many turns before the new one go first.
-        let distant = |slot: &usize| *slot != to.slot && turns_after(self.turn(*slot), turn) > FARTHEST;
+        let distant = |slot: &usize| turns_after(self.turn(*slot), turn) > FARTHEST;
         let distant = slots(stale).filter(distant).fold(0, |distant, slot| distant | 1 << slot);
         self.drop_copies(known, handle, distant, line, &mut copies);
-        // Before the word: without it, a process that dies in between would leave a live slot with arbitrary bytes. A
-        // reused slot has the key and its fingerprint; until the word, the newer copy counts.
-        if to.reused {
-            handle.write(&self.lines[line].pairs[index].payload, payload);
-            known.note_reused(epoch, 1 << to.slot);
-        } else {
-            let fingerprint = K::fingerprint(search_key);
-            self.lines[line].write(handle, index, Slot { head: K::head(search_key, 0), payload }, fingerprint);
-            known.set_fingerprint(to.slot, fingerprint);
+        let versions = self.versions(line, epoch);
+        if copies.stale >> to & 1 == 1 {
+            // Before the pair: a crash that kept the pair and lost this would have it under the older states' names.
+            self.publish(known, handle, line, versions.without(1 << index), &mut copies);
         }
-        let past = if to.reused { 1 << index } else { 0 };
-        let versions = self.versions(line, epoch).without(past).with_turn(index, turn);
+        // Before the word: without it, a process that dies in between would leave a live slot with arbitrary bytes.
+        let fingerprint = K::fingerprint(search_key);
+        self.lines[line].write(handle, index, Slot { head: K::head(search_key, 0), payload }, fingerprint);
+        known.set_fingerprint(to, fingerprint);
+        let versions = self.versions(line, epoch).with_turn(index, turn);
         if let Some(slot) = present_slot {
             copies.newest &= !(1 << slot);
             copies.stale |= 1 << slot;
         }
-        copies.newest |= 1 << to.slot;
+        copies.newest |= 1 << to;
         self.publish(known, handle, line, versions, &mut copies);
         Ok(present.map(|(_, payload)| Replaced { payload, same_epoch: false }))
     }
@@ -322,9 +339,6 @@ impl Leaf for Lined {
     ) -> Result<BlockState> {
         let block_state = self.bring_to(own, handle, recovery_point, peer)?;
         self.derive(known);
-        if recovery_point == RecoveryPoint::Visible {
-            self.hold_latest(known);
-        }
         Ok(block_state)
     }
 

@@ -20,8 +20,6 @@ pub struct Known {
     copies: AtomicU64,
     /// The epoch of the leaf's last change, and above it a bit for each line that has changed in it.
     changed: AtomicU64,
-    /// Slots that were reused, each with its epoch below them: those of even epochs, and those of odd ones.
-    reused: [AtomicU64; 2],
 }
 
 /// The live slots of a leaf.
@@ -87,28 +85,9 @@ impl Known {
         self.changed.store(u64::from(dirty) << LINES | epoch, Release);
     }
 
-    /// Notes that a slot was reused in this epoch, and dropped from its line's older states.
-    pub fn note_reused(&self, epoch: Epoch, slots: u32) {
-        let of_epoch = &self.reused[(epoch & 1) as usize];
-        of_epoch.store(u64::from(self.reused_in(epoch) | slots) << LINES | epoch, Release);
-    }
-
-    /// Returns the slots that were reused in an epoch: this one or the one before.
-    fn reused_in(&self, epoch: Epoch) -> u32 {
-        let word = self.reused[(epoch & 1) as usize].load(Relaxed);
-        if word & ((1 << LINES) - 1) == epoch { (word >> LINES) as u32 } else { 0 }
-    }
-
-    /// Returns the slots that no other key may take in this epoch, whatever their lines say: an image from before their
-    /// reuse names them still.
-    pub fn held(&self, epoch: Epoch) -> u32 {
-        self.reused_in(epoch) | self.reused_in(epoch.saturating_sub(1))
-    }
-
     /// Forgets everything; the leaf last changed in `epoch`.
     pub fn begin(&self, epoch: Epoch) {
         self.set_copies(Copies::default());
         self.changed.store(epoch, Release);
-        self.reused.iter().for_each(|of_epoch| of_epoch.store(0, Release));
     }
 }

@@ -9,7 +9,9 @@
 //!
 //! A state has a bit for each slot. In the first line it has one more, which says whether the block is a leaf. The tag
 //! is the epoch of the line's last change, so the three states belong to the ends of that epoch and of the two before.
-//! *One store of the word rolls the states over and publishes a change*, and survives any tearing down to words.
+//! *One store of the word rolls the states over and publishes a change*, and survives any tearing down to words. A slot
+//! that an older state names changes only after a store of the word that takes it out of that state, so the stores to a
+//! line must persist in their order.
 
 use holm_medium::{Epoch, Medium, Word, WriteHandle, persistent};
 use holm_tree::keys::Slot;

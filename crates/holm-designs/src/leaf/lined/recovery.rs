@@ -163,16 +163,6 @@ impl Lined {
         }
     }
 
-    /// After the death of a process: holds all slots of the lines that its last two epochs changed. Which of them were
-    /// reused is not known any more, and a power cut can still leave an image from before.
-    pub(super) fn hold_latest(&self, known: &Known) {
-        let latest = known.changed_in();
-        for epoch in [latest.saturating_sub(1), latest] {
-            let changed = (0..LINES).filter(|line| self.lines[*line].versions().tag == epoch);
-            known.note_reused(epoch, changed.fold(0, |slots, line| slots | ALL << (line * PAIRS)));
-        }
-    }
-
     /// See [`holm_tree::leaf::Versioned::live_at`].
     pub(super) fn was_live(&self, epoch: Epoch, out: &mut Pairs) -> bool {
         let image = Image::of(self);

@@ -1,15 +1,16 @@
-//! One block through many epochs, and every kind of image that a power cut can leave of it: each word as it was at some
-//! moment since the end of the recovery point.
+//! One block through many epochs, and every kind of image that a power cut can leave of it: of each line a prefix of
+//! the stores to it, at least those until the end of the recovery point.
 //!
-//! The bug that these images have caught: a slot with an older copy was reused, its key removed in the same epoch, and
-//! the slot given to another key. A crash kept the other key's pair, and the word from before the reuse.
+//! The bug that these images have caught: a slot with an older copy got another key's pair before the older states had
+//! given it up.
 
 use super::*;
-use holm_medium::{Area, FIRST_EPOCH, Flush, Image, Loc, Mapped, MappedOptions, Storage, Writer};
+use holm_medium::{Area, FIRST_EPOCH, Flush, Image, Loc, Mapped, MappedOptions, Storage, Word, Writer};
 use holm_search::Search;
 use holm_tree::leaf::{Home, KeyRange};
 use holm_tree::{Words, leaf::LeafRef};
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 const BLOCKS: u64 = 8;
 const WORDS: usize = 64;
@@ -27,18 +28,52 @@ impl Random {
     }
 }
 
+/// A medium that keeps the stores to block 1, in their order.
+struct Traced {
+    memory: Mapped,
+    stores: Mutex<Vec<(usize, u64)>>,
+}
+
+impl Medium for Traced {
+    fn image(&self) -> &Arc<Image> {
+        self.memory.image()
+    }
+
+    fn wrote(&self, word: &Word, value: u64) {
+        let words = self.image().words(Area::Leaves.at(512), WORDS).expect("inside");
+        let place = |word: &Word| std::ptr::from_ref(word).addr() / size_of::<Word>();
+        let place = place(word).wrapping_sub(place(&words[0]));
+        if place < WORDS {
+            self.stores.lock().expect("no panic").push((place, value));
+        }
+    }
+
+    fn flush(&self, _line: u64) {}
+
+    fn fence(&self) {}
+
+    fn grow(&self, area: Area, len: u64) -> Result<()> {
+        self.memory.grow(area, len)
+    }
+}
+
 struct Bench {
-    writer: Writer<Mapped>,
-    image: std::sync::Arc<Image>,
+    writer: Writer<Traced>,
+    image: Arc<Image>,
     volatiles: [Known; 3],
 }
 
 impl Bench {
     fn new() -> Self {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let writer = Storage::open(Mapped::heap(BLOCKS as usize * 512, 64, options), FIRST_EPOCH).expect("memory");
+        let memory = Mapped::heap(BLOCKS as usize * 512, 64, options);
+        let writer = Storage::open(Traced { memory, stores: Mutex::default() }, FIRST_EPOCH).expect("memory");
         let image = writer.storage().medium_image();
         Bench { writer, image, volatiles: Default::default() }
+    }
+
+    fn stores(&self) -> std::sync::MutexGuard<'_, Vec<(usize, u64)>> {
+        self.writer.storage().medium.stores.lock().expect("no panic")
     }
 
     fn block(&self, number: u64) -> &Lined {
@@ -68,16 +103,11 @@ impl Bench {
     }
 }
 
-/// What a block went through: its words after each store that counts, with the epoch; and its contents at the end of
-/// each epoch.
-#[derive(Default)]
-struct History {
-    moments: Vec<(Epoch, Words64)>,
-    ends: BTreeMap<Epoch, Contents>,
-}
+/// Of the end of each epoch: how many stores to the block there had been, its words, and its contents.
+type Ends = BTreeMap<Epoch, (usize, Words64, Contents)>;
 
 /// Runs operations of one epoch on block 1. Stops at the first that finds no room.
-fn epoch_of(bench: &Bench, random: &mut Random, epoch: Epoch, keys: u64, model: &mut Contents, seen: &mut History) {
+fn epoch_of(bench: &Bench, random: &mut Random, epoch: Epoch, keys: u64, model: &mut Contents, ends: &mut Ends) {
     for _ in 0..random.below(6) {
         let mut handle = bench.writer.begin_write_at(epoch);
         let (key, payload) = (1 + random.below(keys), random.below(1 << 30) << 20 | epoch);
@@ -89,25 +119,27 @@ fn epoch_of(bench: &Bench, random: &mut Random, epoch: Epoch, keys: u64, model: 
             assert_eq!(old.map(|old| old.payload), model.insert(key, payload));
         }
         drop(handle);
-        seen.moments.push((epoch, bench.words(1)));
         assert_eq!(&bench.contents(1), model, "epoch {epoch}");
     }
-    seen.moments.push((epoch, bench.words(1)));
-    seen.ends.insert(epoch, model.clone());
+    ends.insert(epoch, (bench.stores().len(), bench.words(1), model.clone()));
 }
 
-/// Opens an image of the power cut in `epoch`, in which each word is from some moment since the end of `kept`.
-fn cut(bench: &Bench, random: &mut Random, kept: Epoch, seen: &History) {
-    let from = seen.moments.iter().rposition(|(epoch, _)| *epoch == kept).expect("an epoch of the history");
-    let moments = &seen.moments[from..];
-    let torn: Words64 = std::array::from_fn(|word| moments[random.below(moments.len() as u64) as usize].1[word]);
+/// Opens an image of a power cut. Each line has some prefix of its stores, and at least those of the epoch `kept`.
+fn cut(bench: &Bench, random: &mut Random, kept: Epoch, ends: &Ends) {
+    let (durable, mut torn, contents) = ends[&kept].clone();
+    for line in 0..LINES {
+        let stores = bench.stores();
+        let reached = durable + random.below((stores.len() - durable) as u64 + 1) as usize;
+        let of_line = stores[durable..reached].iter().filter(|(word, _)| word / 8 == line);
+        of_line.for_each(|(word, value)| torn[*word] = *value);
+    }
     bench.set(2, &torn);
     for turn in 0..2 {
         let mut handle = bench.writer.begin_write_at(kept + 1);
         let recovered = bench.block(2).recover(2, &bench.volatiles[2], &mut handle, RecoveryPoint::At(kept), &|_| None);
         recovered.expect("sound");
         drop(handle);
-        assert_eq!(bench.contents(2), seen.ends[&kept], "recovery {turn} to {kept}");
+        assert_eq!(bench.contents(2), contents, "recovery {turn} to {kept}");
     }
 }
 
@@ -116,13 +148,12 @@ fn run(seed: u64, keys: u64) {
     let mut handle = bench.writer.begin_write_at(FIRST_EPOCH);
     bench.block(1).format(&bench.volatiles[1], &mut handle, Home { keyspace: 5, skip: 0, first: false });
     drop(handle);
-    let (mut model, mut seen) = (Contents::new(), History::default());
-    seen.moments.push((FIRST_EPOCH, bench.words(1)));
-    seen.ends.insert(FIRST_EPOCH, Contents::new());
+    let (mut model, mut ends) = (Contents::new(), Ends::new());
+    ends.insert(FIRST_EPOCH, (bench.stores().len(), bench.words(1), Contents::new()));
     for epoch in FIRST_EPOCH + 1..FIRST_EPOCH + 60 {
-        epoch_of(&bench, &mut random, epoch, keys, &mut model, &mut seen);
+        epoch_of(&bench, &mut random, epoch, keys, &mut model, &mut ends);
         for kept in [epoch - 1, epoch.saturating_sub(2).max(FIRST_EPOCH)] {
-            (0..4).for_each(|_| cut(&bench, &mut random, kept, &seen));
+            (0..4).for_each(|_| cut(&bench, &mut random, kept, &ends));
         }
     }
 }
