@@ -180,6 +180,7 @@ mod tests {
             ("isle", [51_297, 41_363, 39_284]),
             ("buffered", [22_045, 12_488, 10_265]),
             ("holm", [18_808, 7_345, 4_738]),
+            ("lined", [31_077, 11_741, 6_378]),
         ];
         assert_eq!(expected.map(|(design, _)| (design, blocks(design))), expected);
     }
