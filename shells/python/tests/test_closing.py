@@ -266,3 +266,17 @@ def test_a_second_interpreter_of_a_process_is_refused_or_works(folder: Path) -> 
     for path in {"main.holm", "other.holm"} & {path.name for path in folder.iterdir()}:
         with holm.open(path) as db:
             assert db.recovery()["source"] == "clean_shutdown"
+
+
+def test_paths_are_bytes_as_well_and_need_not_be_text(folder: Path) -> None:
+    name = b"sea-\xff.holm"
+    with holm.open(name) as db:
+        db["north"] = "coral"
+        db.backup(b"copy-\xfe.holm")
+        db.backup_to(b"sea-\xff.backup")
+    assert os.path.isdir(name) and os.path.isdir(b"copy-\xfe.holm") and os.path.isfile(b"sea-\xff.backup")
+    holm.restore(b"sea-\xff.backup", b"restored-\xfd.holm")
+    holm.repair(name, b"repaired-\xfc.holm")
+    for path in (name, b"copy-\xfe.holm", b"restored-\xfd.holm", b"repaired-\xfc.holm"):
+        with holm.open(path, create=False) as db:
+            assert db["north"] == b"coral" and os.fsencode(db.path).endswith(path)

@@ -35,7 +35,7 @@ class BackupInfo(NamedTuple):
 @contextmanager
 def writing(target: Target) -> Iterator[Writable]:
     """Opens a new file at a path, and syncs it; other targets are files already."""
-    if not isinstance(target, (str, os.PathLike)):
+    if not isinstance(target, (str, bytes, os.PathLike)):
         yield target
         return
     with io.open(target, "xb", buffering=0) as file:
@@ -46,7 +46,7 @@ def writing(target: Target) -> Iterator[Writable]:
 @contextmanager
 def reading(origin: Origin) -> Iterator[Readable]:
     """Opens the file at a path; other origins are files already."""
-    if not isinstance(origin, (str, os.PathLike)):
+    if not isinstance(origin, (str, bytes, os.PathLike)):
         yield origin
         return
     with io.open(origin, "rb", buffering=0) as file:
@@ -69,7 +69,7 @@ def restore(origin: Origin, folder: Path) -> BackupInfo:
     b'coral'
     """
     with reading(origin) as file:
-        return BackupInfo(*_holm.restore(file, folder))
+        return BackupInfo(*_holm.restore(file, os.fsdecode(folder)))
 
 
 def verify_backup(origin: Origin) -> BackupInfo:
@@ -80,5 +80,5 @@ def verify_backup(origin: Origin) -> BackupInfo:
 
 def repair(damaged: Path, into: Path) -> Dict[str, Any]:
     """Saves what can be believed of a damaged database to a new one, and reports what was kept and lost."""
-    report: Dict[str, Any] = json.loads(_holm.repair(damaged, into))
+    report: Dict[str, Any] = json.loads(_holm.repair(os.fsdecode(damaged), os.fsdecode(into)))
     return report

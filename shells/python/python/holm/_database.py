@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, TypeVar, Union
 
@@ -150,7 +151,7 @@ class Database(Keyspace, _holm.Database, Closing):
 
     def backup(self, folder: Path) -> BackupInfo:
         """Makes a copy of the database in a folder, as it is at one instant, beside writers."""
-        return BackupInfo(*self._backup_folder(folder))
+        return BackupInfo(*self._backup_folder(os.fsdecode(folder)))
 
     def backup_to(self, target: Target, since: int = 0) -> BackupInfo:
         """Writes a backup to a binary file, or to a new file at a path: what `holm.restore` reads.
@@ -245,4 +246,4 @@ def open(
         "sweep": sweep,
         "design": design,
     }
-    return Database(path, options)
+    return Database(os.fsdecode(path), options)

@@ -18,7 +18,8 @@ Lifetime = Union[float, timedelta]
 Time = Union[float, datetime]
 """When a key expires, in seconds since 1970 or as a datetime."""
 
-Path = Union[str, "os.PathLike[str]"]
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+"""A path as the functions of `os` take it."""
 
 
 class Writable(Protocol):
