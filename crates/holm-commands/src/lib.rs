@@ -15,6 +15,7 @@
 //! | `unwritten` | a collection that several commands of a transaction change, and that is written once |
 //! | `sketch`, `geohash` | HyperLogLogs and places, as bytes and scores |
 //! | `sweep`, `sweep_part` | the removal of what has expired, and of the rows of removed collections |
+//! | `payload`, `payload_packed` | the bytes of DUMP and RESTORE, as Redis has them |
 //! | `carry` | keys with all that they have, as chunks for another store |
 //! | `fingerprint` | a number that differs once a key differs, for replicated stores |
 //!
@@ -46,6 +47,8 @@ mod number;
 mod one_key;
 mod over_holm;
 mod packed;
+mod payload;
+mod payload_packed;
 mod record;
 mod refusal;
 mod reply;

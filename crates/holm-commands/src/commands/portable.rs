@@ -1,69 +1,60 @@
-//! Keys as byte strings, to be stored elsewhere and restored: DUMP and RESTORE.
-//!
-//! ```text
-//! "holm" | version 1 | kind 1 | (length 4, member, length 4, value)* | CRC32C 4
-//! ```
+//! Keys as byte strings, to be stored elsewhere and restored: DUMP and RESTORE. The bytes are those of Redis: see
+//! `payload`.
 
 use crate::arguments::Arguments;
 use crate::commands::expiry::{Unit, deadline};
+use crate::commands::sorted_sets::score_of;
 use crate::context::Context;
 use crate::list::{List, Side};
 use crate::members::Members;
-use crate::number::parse_integer;
+use crate::number::{integer, sortable};
+use crate::payload::{Value, decode, encode};
 use crate::record::Kind;
 use crate::refusal::{Outcome, Refusal, SYNTAX};
 use crate::reply::Reply;
-use crate::walk::Pair;
 
-const HEAD: &[u8] = b"holm\x01";
-const BAD: Refusal = Refusal::text("ERR DUMP payload version or checksum are wrong");
-
-fn push(bytes: &mut Vec<u8>, part: &[u8]) {
-    bytes.extend((part.len() as u32).to_be_bytes());
-    bytes.extend_from_slice(part);
-}
+const BAD_SUM: Refusal = Refusal::text("ERR DUMP payload version or checksum are wrong");
+const BAD_VALUE: Refusal = Refusal::text("ERR Bad data format");
 
 pub(crate) fn dump(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let entry = context.entry(&arguments[1])?;
     let Some(record) = entry.live() else { return Ok(Reply::Null) };
-    let mut bytes = [HEAD, &[record.kind as u8]].concat();
-    match record.kind {
-        Kind::String => push(&mut bytes, record.body()),
+    let members = || Members::open(context, &arguments[1], record.kind)?.all();
+    let value = match record.kind {
+        Kind::String => Value::String(record.body().to_vec()),
         Kind::List => {
             let list = List::open(context, &arguments[1])?;
-            list.range(0, usize::MAX)?.iter().for_each(|element| push(&mut bytes, element));
+            Value::List(list.range(0, usize::MAX)?.iter().map(|element| element.to_vec()).collect())
         }
-        kind => {
-            for (member, value) in Members::open(context, &arguments[1], kind)?.all()? {
-                push(&mut bytes, &member);
-                push(&mut bytes, &value);
-            }
+        Kind::Set => Value::Set(members()?.into_iter().map(|(member, _)| member).collect()),
+        Kind::Hash => Value::Hash(members()?.into_iter().flat_map(|(field, value)| [field, value]).collect()),
+        Kind::SortedSet => {
+            Value::SortedSet(members()?.into_iter().map(|(member, score)| (member, score_of(&score))).collect())
         }
-    }
-    bytes.extend(crc32c::crc32c(&bytes).to_be_bytes());
-    Ok(Reply::bulk(bytes))
+    };
+    Ok(Reply::bulk(encode(&value)))
 }
 
-/// Reads a dump: the kind, and the parts.
-fn parse(bytes: &[u8]) -> Option<(u8, Vec<&[u8]>)> {
-    let (content, sum) = bytes.split_last_chunk::<4>()?;
-    if crc32c::crc32c(content) != u32::from_be_bytes(*sum) {
-        return None;
+/// Stores members in place of what the key has. A payload that has one twice is refused.
+fn store<'m>(
+    context: &Context<'_>,
+    (key, kind): (&[u8], Kind),
+    expiry: Option<u64>,
+    pairs: impl Iterator<Item = (&'m [u8], Vec<u8>)>,
+) -> Outcome<()> {
+    let mut members = Members::fresh(context, key, kind)?;
+    for (member, value) in pairs {
+        if !members.insert(member, &value)? {
+            return Err(BAD_VALUE);
+        }
     }
-    let (kind, mut rest) = content.strip_prefix(HEAD)?.split_first()?;
-    let mut parts = Vec::new();
-    while !rest.is_empty() {
-        let (length, tail) = rest.split_first_chunk::<4>()?;
-        let (part, tail) = tail.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        parts.push(part);
-        rest = tail;
-    }
-    Some((*kind, parts))
+    members.save_with(expiry)
 }
 
-fn pairs(parts: &[&[u8]]) -> Option<Vec<Pair>> {
-    let whole = parts.len().is_multiple_of(2) && !parts.is_empty();
-    whole.then(|| parts.chunks_exact(2).map(|pair| (pair[0].to_vec(), pair[1].to_vec())).collect())
+/// Reads the number behind an option whose effect other servers have.
+fn checked(word: Option<&[u8]>, most: i64, refusal: &'static str) -> Outcome<()> {
+    let number = integer(word.ok_or(SYNTAX)?)?;
+    if (0..=most).contains(&number) { Ok(()) } else { Err(Refusal::text(refusal)) }
 }
 
 pub(crate) fn restore(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
@@ -73,44 +64,47 @@ pub(crate) fn restore(context: &Context<'_>, arguments: &Arguments<'_>) -> Outco
         match &word[..] {
             b"REPLACE" => replaces = true,
             b"ABSTTL" => is_absolute = true,
-            b"IDLETIME" | b"FREQ" => drop(options.word().ok_or(SYNTAX)?),
+            b"IDLETIME" => checked(options.word(), i64::MAX, "ERR Invalid IDLETIME value, must be >= 0")?,
+            b"FREQ" => checked(options.word(), 255, "ERR Invalid FREQ value, must be >= 0 and <= 255")?,
             _ => return Err(SYNTAX),
         }
     }
-    let time = parse_integer(&arguments[2]).filter(|time| *time >= 0);
-    let time = time.ok_or(Refusal::text("ERR Invalid TTL value, must be >= 0"))?;
+    let time = integer(&arguments[2])?;
+    if time < 0 {
+        return Err(Refusal::text("ERR Invalid TTL value, must be >= 0"));
+    }
     let unit = if is_absolute { Unit::MillisAt } else { Unit::Millis };
     let expiry = if time == 0 { None } else { Some(deadline(context, time, unit)?) };
     let entry = context.entry(&arguments[1])?;
     if entry.live().is_some() && !replaces {
         return Err(Refusal::text("BUSYKEY Target key name already exists."));
     }
-    let (kind, parts) = parse(&arguments[3]).ok_or(BAD)?;
+    let value = decode(&arguments[3]).ok_or(BAD_SUM)?.ok_or(BAD_VALUE)?;
     if expiry.is_some_and(|expiry| expiry <= context.now) {
         context.delete(&entry)?;
         return Ok(Reply::OK);
     }
-    match kind {
-        1 => context.put_string(&entry, parts.first().ok_or(BAD)?, expiry)?,
-        2..=4 => {
-            let kind = [Kind::Hash, Kind::Set, Kind::SortedSet][usize::from(kind - 2)];
-            let mut members = Members::fresh(context, &arguments[1], kind)?;
-            for (member, value) in pairs(&parts).ok_or(BAD)? {
-                if kind == Kind::SortedSet && value.len() != 8 {
-                    return Err(BAD);
-                }
-                members.insert(&member, &value)?;
-            }
-            members.save_with(expiry)?;
+    let key = &arguments[1];
+    match &value {
+        Value::String(string) => context.put_string(&entry, string, expiry)?,
+        Value::Set(members) => {
+            store(context, (key, Kind::Set), expiry, members.iter().map(|member| (&member[..], Vec::new())))?;
         }
-        5 if !parts.is_empty() => {
+        Value::Hash(fields) => {
+            let pairs = fields.as_chunks().0.iter().map(|[field, value]| (&field[..], value.clone()));
+            store(context, (key, Kind::Hash), expiry, pairs)?;
+        }
+        Value::SortedSet(members) => {
+            let pairs = members.iter().map(|(member, score)| (&member[..], sortable(*score).to_vec()));
+            store(context, (key, Kind::SortedSet), expiry, pairs)?;
+        }
+        Value::List(elements) => {
             context.delete(&entry)?;
-            let mut list = List::open(context, &arguments[1])?;
-            parts.iter().try_for_each(|element| list.push(Side::Right, element))?;
+            let mut list = List::open(context, key)?;
+            elements.iter().try_for_each(|element| list.push(Side::Right, element))?;
             list.save()?;
-            context.expire(&context.entry(&arguments[1])?, expiry)?;
+            context.expire(&context.entry(key)?, expiry)?;
         }
-        _ => return Err(BAD),
     }
     Ok(Reply::OK)
 }

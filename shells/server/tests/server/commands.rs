@@ -185,6 +185,28 @@ fn dumps_restore_every_type() {
     }
 }
 
+/// The payload is what redis-server 7.0.15 answers to DUMP of a sorted set: migrations carry keys so.
+#[test]
+fn a_payload_of_redis_restores_here() {
+    let served = Served::new(&[]);
+    let mut client = served.client();
+    let payload =
+        b"\x11\x1d\x1d\0\0\0\x06\0\x81n\x02\x84-inf\x05\x81m\x02\x831.5\x04\x81o\x02\x03\x01\xff\x0a\0\x56\x02\x73\x7f\
+                    \xd3\xa4\x6a\x02";
+    client.send_words(&[b"restore", b"sorted", b"0", payload]);
+    assert_eq!(client.receive(), "OK");
+    client.script(&[
+        ("zrange sorted 0 -1 withscores", "[n -inf m 1.5 o 3]"),
+        ("restore other x payload y", "-ERR syntax error"),
+        ("restore other x payload", "-ERR value is not an integer or out of range"),
+        ("restore other -1 payload", "-ERR Invalid TTL value, must be >= 0"),
+        ("restore other 0 payload idletime -1", "-ERR Invalid IDLETIME value, must be >= 0"),
+        ("restore other 0 payload freq 256", "-ERR Invalid FREQ value, must be >= 0 and <= 255"),
+        ("restore sorted 0 payload", "-BUSYKEY Target key name already exists."),
+        ("restore other 0 payload", "-ERR DUMP payload version or checksum are wrong"),
+    ]);
+}
+
 fn unescape(text: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
