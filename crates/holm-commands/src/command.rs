@@ -1,6 +1,8 @@
 //! What is known about a command before it runs.
 
 use crate::arguments::Arguments;
+use crate::refusal::{Outcome, Refusal};
+use crate::subcommand::{self, Subcommand};
 
 /// It only reads.
 pub const READ: u32 = 1;
@@ -71,6 +73,8 @@ pub struct Command<F> {
     pub keys: Keys,
     /// What it does, in one line.
     pub summary: &'static str,
+    /// What its second word may be; empty if that is an argument.
+    pub subcommands: &'static [Subcommand],
     /// What carries it out.
     pub run: F,
 }
@@ -84,14 +88,34 @@ pub const fn of<F>(
     run: F,
     summary: &'static str,
 ) -> Command<F> {
-    Command { name, arity, flags, keys, summary, run }
+    Command { name, arity, flags, keys, summary, subcommands: &[], run }
+}
+
+/// A line of a table, of a command with subcommands. Its summary is the list of them.
+pub const fn container<F: Copy>(command: Command<F>, subcommands: &'static [Subcommand]) -> Command<F> {
+    Command { subcommands, ..command }
 }
 
 impl<F> Command<F> {
     /// Returns the same description without what carries it out.
     pub fn about(&self) -> Command<()> {
-        let Command { name, arity, flags, keys, summary, .. } = *self;
-        Command { name, arity, flags, keys, summary, run: () }
+        let Command { name, arity, flags, keys, summary, subcommands, .. } = *self;
+        Command { name, arity, flags, keys, summary, subcommands, run: () }
+    }
+
+    /// Refuses a number of words that is wrong, and a second word that should be a subcommand and is none. That is
+    /// known before the command runs, so a command of this kind is not queued.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check(&self, arguments: &Arguments<'_>) -> Outcome<()> {
+        if !self.accepts(arguments.len()) {
+            return Err(Refusal::of(format!("ERR wrong number of arguments for '{}' command", self.name)));
+        }
+        match self.subcommands {
+            [] => Ok(()),
+            known => subcommand::check(self.name, known, arguments),
+        }
     }
 
     /// Returns whether a number of words is right.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `request`, `arguments` | the parser of requests, and the words of a command |
 //! | `reply` | replies as values, and their bytes in both versions of the protocol |
-//! | `command`, `table` | what is known about each command; the table of all, with one line for each function |
+//! | `command`, `subcommand`, `table` | what is known about each command; the table of all, with one line for each function |
 //! | `store`, `spaces` | what commands need of a store; the stores over keyspaces |
 //! | `over_holm` | which keyspaces the databases of a server have |
 //! | `execute`, `one_key`, `many_gets`, `joined` | running commands: one, several at one instant, or at a snapshot |
@@ -57,6 +57,7 @@ mod rows;
 mod sketch;
 mod spaces;
 mod store;
+mod subcommand;
 mod sweep;
 mod sweep_part;
 mod table;
@@ -69,7 +70,7 @@ pub use arguments::{Arguments, Options, OwnedArguments, Place};
 pub use carry::{CarryPosition, Chunk};
 pub use command::{
     ADMIN, ALL, ALONE, BLOCKING, CONNECTION, Command, CommandIndex, DIRECT, FAST, FLAG_NAMES, Group, Keys, NO_AUTH,
-    ONE, PUBSUB, READ, TWO, UNQUEUED, WRITE, of,
+    ONE, PUBSUB, READ, TWO, UNQUEUED, WRITE, container, of,
 };
 pub use context::{Context, Millis, Signal};
 pub use counted::{append_counted, take_counted};
@@ -88,5 +89,6 @@ pub use reply::{Bulks, Bytes, Protocol, Reply, bulk};
 pub use request::{ProtocolError, RequestLimits, RequestParser};
 pub use spaces::{AtOneInstant, Direct, Space, Spaces, Within};
 pub use store::{Area, Range, Store, Visitor};
+pub use subcommand::{HELP, Subcommand, help, wrong_words};
 pub use sweep::Swept;
 pub use table::{TABLE, UNSUPPORTED};

@@ -1,6 +1,6 @@
 //! The table of all commands that are about keys. A new command is a function and one line.
 
-use crate::command::{ALL, BLOCKING, Command, DIRECT, FAST, Group, Keys, ONE, READ, TWO, WRITE, of};
+use crate::command::{ALL, BLOCKING, Command, DIRECT, FAST, Group, Keys, ONE, READ, TWO, WRITE, container, of};
 use crate::commands::*;
 use crate::execute::Function;
 
@@ -94,8 +94,10 @@ const KEYS: &[Command<Function>] = &[
     of("scan", -2, NEAR, NONE, scan::scan, "Returns keys in steps, in their order: MATCH, COUNT, TYPE"),
     of("randomkey", 1, NEAR, NONE, keys::randomkey, "Returns a key by chance"),
     of("dbsize", 1, POINT, NONE, keys::dbsize, "Counts the keys of a database"),
-    of("object", -2, NEAR, Keys::Span(2, 2, 1), keys::object, "ENCODING, REFCOUNT, IDLETIME, FREQ, HELP"),
-    of("memory", -2, READ, Keys::Span(2, 2, 1), keys::memory, "USAGE: the bytes that a key takes at rest"),
+    container(of("object", -2, NEAR, Keys::Span(2, 2, 1), keys::object, "ENCODING, REFCOUNT, IDLETIME, FREQ, HELP"),
+        keys::OF_OBJECT),
+    container(of("memory", -2, READ, Keys::Span(2, 2, 1), keys::memory, "USAGE: the bytes of a key at rest; PURGE, HELP"),
+        keys::OF_MEMORY),
     of("sort", -2, WRITE, STORES, sort::sort, "Sorts elements: BY, LIMIT, GET, ASC, DESC, ALPHA, STORE"),
     of("sort_ro", -2, READ, ONE, sort::sort_ro, "Sorts elements, as SORT without STORE"),
     of("dump", 2, READ, ONE, portable::dump, "Returns a key as bytes that RESTORE reads"),

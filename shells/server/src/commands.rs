@@ -14,6 +14,7 @@ mod latency;
 mod ours;
 mod rewrite;
 mod server;
+mod subcommands;
 mod transactions;
 
 pub(crate) use changes::{epoch as changes_message, refusal as feed_refusal, unfollow_all};
@@ -21,7 +22,8 @@ pub(crate) use changes::{epoch as changes_message, refusal as feed_refusal, unfo
 use crate::session::Session;
 use crate::shared::Shared;
 use holm_commands::{
-    ADMIN, ALL, ALONE, Arguments, CONNECTION, Command, FAST, Group, Keys, NO_AUTH, Outcome, PUBSUB, Reply, UNQUEUED, of,
+    ADMIN, ALL, ALONE, Arguments, CONNECTION, Command, FAST, Group, Keys, NO_AUTH, Outcome, PUBSUB, Reply, UNQUEUED,
+    container, of,
 };
 
 /// A function that carries out a command about a connection or the server.
@@ -44,8 +46,9 @@ const OF_CONNECTIONS: &[Command<OwnFunction>] = &[
     of("quit", -1, OPEN | UNQUEUED, NONE, connection::quit, "Ends the connection"),
     of("reset", 1, OPEN | UNQUEUED, NONE, connection::reset, "Begins the session anew"),
     of("select", 2, CONNECTION | FAST, NONE, connection::select, "Selects a database"),
-    of("client", -2, CONNECTION, NONE, clients::client,
-        "ID, GETNAME, SETNAME, SETINFO, INFO, LIST, KILL, UNBLOCK, REPLY, NO-EVICT, NO-TOUCH, HELP"),
+    container(of("client", -2, CONNECTION, NONE, clients::client,
+        "ID, GETNAME, SETNAME, SETINFO, INFO, LIST, KILL, UNBLOCK, REPLY, NO-EVICT, NO-TOUCH, TRACKINGINFO, HELP"),
+        subcommands::CLIENT),
 ];
 
 #[rustfmt::skip]
@@ -67,27 +70,34 @@ const OF_CHANNELS: &[Command<OwnFunction>] = &[
     of("ssubscribe", -2, MESSAGES | ALONE, NONE, channels::ssubscribe, "Subscribes to channels of shards"),
     of("sunsubscribe", -1, MESSAGES | ALONE, NONE, channels::sunsubscribe, "Ends subscriptions to channels of shards"),
     of("spublish", 3, MESSAGES, NONE, channels::spublish, "Sends a message to a channel of a shard"),
-    of("pubsub", -2, PUBSUB, NONE, channels::pubsub, "CHANNELS, NUMSUB, NUMPAT, SHARDCHANNELS, SHARDNUMSUB"),
+    container(of("pubsub", -2, PUBSUB, NONE, channels::pubsub,
+        "CHANNELS, NUMSUB, NUMPAT, SHARDCHANNELS, SHARDNUMSUB, HELP"), subcommands::PUBSUB),
 ];
 
 #[rustfmt::skip]
 const OF_THE_SERVER: &[Command<OwnFunction>] = &[
-    of("acl", -2, CONNECTION, NONE, acl::acl,
+    container(of("acl", -2, CONNECTION, NONE, acl::acl,
         "CAT, DELUSER, DRYRUN, GENPASS, GETUSER, HELP, LIST, LOAD, LOG, SAVE, SETUSER, USERS, WHOAMI"),
+        subcommands::ACL),
     of("info", -1, CONNECTION, NONE, info::info, "Returns what the server knows of itself, by sections"),
-    of("config", -2, ADMIN, NONE, config::config, "GET, SET, RESETSTAT, REWRITE"),
-    of("command", -1, CONNECTION, NONE, describe::command, "COUNT, LIST, INFO, DOCS, GETKEYS"),
+    container(of("config", -2, ADMIN, NONE, config::config, "GET, SET, RESETSTAT, REWRITE, HELP"),
+        subcommands::CONFIG),
+    container(of("command", -1, CONNECTION, NONE, describe::command,
+        "COUNT, LIST, INFO, DOCS, GETKEYS, GETKEYSANDFLAGS, HELP"), subcommands::COMMAND),
     of("time", 1, FAST, NONE, server::time, "Returns the time of the day"),
     of("flushdb", -1, WHOLE, NONE, server::flushdb, "Removes all keys of a database at one instant"),
     of("flushall", -1, WHOLE, NONE, server::flushall, "Removes all keys, of one database after the other"),
     of("swapdb", 3, WHOLE, NONE, server::swapdb, "Lets two databases change places"),
-    of("slowlog", -2, ADMIN, NONE, server::slowlog, "GET, LEN, RESET"),
-    of("latency", -2, ADMIN, NONE, latency::latency, "DOCTOR, GRAPH, HISTOGRAM, HISTORY, LATEST, RESET, HELP"),
+    container(of("slowlog", -2, ADMIN, NONE, server::slowlog, "GET, LEN, RESET, HELP"), subcommands::SLOWLOG),
+    container(of("latency", -2, ADMIN, NONE, latency::latency,
+        "DOCTOR, GRAPH, HISTOGRAM, HISTORY, LATEST, RESET, HELP"), subcommands::LATENCY),
     of("wait", 3, CONNECTION, NONE, server::wait, "Answers 0: there are no replicas"),
     of("waitaof", 4, CONNECTION, NONE, server::waitaof, "Answers once all that was written survives a power cut"),
     of("lastsave", 1, FAST, NONE, server::lastsave, "Returns the time: what is written is saved"),
     of("save", 1, WHOLE, NONE, server::save, "Syncs what is written"),
     of("bgsave", -1, ADMIN, NONE, server::save, "Syncs what is written"),
+    of("bgrewriteaof", 1, ADMIN, NONE, server::save, "Syncs what is written: the log rewrites itself"),
+    of("role", 1, FAST, NONE, server::role, "Answers that the server is a master without replicas"),
     of("debug", -2, ADMIN, NONE, debug::debug, "SLEEP, RELOAD, PROTOCOL and others: for tests"),
     of("function", -2, ADMIN, NONE, server::function, "FLUSH, LIST: there are no functions"),
     of("shutdown", -1, WHOLE, NONE, server::shutdown, "Stops the server as SIGTERM does"),

@@ -129,6 +129,12 @@ const BEFORE_AUTH: Refusal = Refusal::text("NOAUTH Authentication required.");
 /// The most bytes of commands within MULTI.
 const MOST_QUEUED: usize = 256 << 20;
 
+/// Whether a line is the first of a POST of HTTP, or a header that each request of HTTP has. A page of the web can make a
+/// browser send both to any port, and commands in the body: none of them may run.
+fn is_of_http(name: &[u8]) -> bool {
+    [&b"post"[..], b"host:"].iter().any(|word| name.eq_ignore_ascii_case(word))
+}
+
 impl Session {
     pub(crate) fn new(place: ConnectionPlace, client: Arc<Client>, shared: &Shared) -> Self {
         Session {
@@ -298,6 +304,11 @@ impl Session {
         let name = &arguments[0];
         let Some(found) = shared.command(name) else {
             self.last_command = "";
+            if is_of_http(name) {
+                tracing::warn!(client = self.place.id, "a request of HTTP came; its connection is closed");
+                self.is_closing = true;
+                return Err(Refusal::text("ERR this is no server of HTTP"));
+            }
             if !self.is_authenticated {
                 return Err(BEFORE_AUTH);
             }
@@ -305,9 +316,7 @@ impl Session {
         };
         let about = found.about();
         self.last_command = about.name;
-        if !about.accepts(arguments.len()) {
-            return Err(Refusal::of(format!("ERR wrong number of arguments for '{}' command", about.name)));
-        }
+        about.check(arguments)?;
         if !self.is_authenticated && about.flags & NO_AUTH == 0 {
             return Err(BEFORE_AUTH);
         }

@@ -34,6 +34,8 @@ mod protocol;
 mod real_clients;
 #[path = "server/screenshots.rs"]
 mod screenshots;
+#[path = "server/subcommands.rs"]
+mod subcommands;
 #[path = "server/tls.rs"]
 mod tls;
 #[path = "server/transactions.rs"]

@@ -5,11 +5,12 @@ use crate::context::Context;
 use crate::entry::Entry;
 use crate::glob::{literal_prefix, matches};
 use crate::members::between;
-use crate::number::parse_integer;
+use crate::number::{integer, parse_integer};
 use crate::record::{Kind, Record};
 use crate::refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX};
 use crate::reply::{Bulks, Reply};
 use crate::rows;
+use crate::subcommand::{self, HELP, Subcommand};
 use crate::walk::Bounds;
 use std::ops::{Bound, ControlFlow};
 
@@ -169,31 +170,23 @@ pub(crate) fn randomkey(context: &Context<'_>, _: &Arguments<'_>) -> Outcome<Rep
     Ok(Reply::bulk_or_null(some(bounds, back, 1 + context.random_below(16) as usize)?.pop()))
 }
 
+/// What is asked about a key.
+pub(crate) const OF_OBJECT: &[Subcommand] = &[
+    Subcommand::new("encoding", 3, "<key>", "Return how the value is kept: packed, or a row for each member."),
+    Subcommand::new("freq", 3, "<key>", "Refuse: frequencies are not counted."),
+    Subcommand::new("idletime", 3, "<key>", "Return 0: idle times are not noted."),
+    Subcommand::new("refcount", 3, "<key>", "Return 1: values are not shared."),
+    HELP,
+];
+
 pub(crate) fn object(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    subcommand::check("object", OF_OBJECT, arguments)?;
     if arguments.is(1, "help") {
-        return Ok(Reply::bulks([
-            "OBJECT ENCODING key",
-            "OBJECT REFCOUNT key",
-            "OBJECT IDLETIME key",
-            "OBJECT FREQ key",
-        ]));
-    }
-    let wrong = || {
-        Refusal::of(format!(
-            "ERR Unknown subcommand or wrong number of arguments for '{}'. Try OBJECT HELP.",
-            arguments[1].escape_ascii()
-        ))
-    };
-    if arguments.len() != 3 {
-        return Err(wrong());
-    }
-    let subcommand = arguments[1].to_ascii_lowercase();
-    if !["encoding", "refcount", "idletime", "freq"].iter().any(|name| name.as_bytes() == subcommand) {
-        return Err(wrong());
+        return Ok(subcommand::help("object", OF_OBJECT));
     }
     let entry = context.entry(&arguments[2])?;
     let Some(record) = entry.live() else { return Ok(Reply::Null) };
-    match &subcommand[..] {
+    match &arguments[1].to_ascii_lowercase()[..] {
         b"encoding" => Ok(Reply::fixed(encoding(record))),
         b"refcount" => Ok(Reply::Integer(1)),
         b"idletime" => Ok(Reply::Integer(0)),
@@ -214,9 +207,27 @@ fn encoding(record: &Record) -> &'static str {
     }
 }
 
+/// What is asked about memory. What only the allocator of Redis knows is absent.
+pub(crate) const OF_MEMORY: &[Subcommand] = &[
+    Subcommand::new("purge", 2, "", "Do nothing: the system takes pages of files back itself."),
+    Subcommand::new("usage", -3, "<key> [SAMPLES <count>]", "Return the bytes of a key and its value at rest."),
+    HELP,
+];
+
 pub(crate) fn memory(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    if !arguments.is(1, "usage") || arguments.len() < 3 {
-        return Err(Refusal::text("ERR Unknown subcommand or wrong number of arguments. Try MEMORY USAGE key."));
+    subcommand::check("memory", OF_MEMORY, arguments)?;
+    match &arguments[1].to_ascii_lowercase()[..] {
+        b"help" => return Ok(subcommand::help("memory", OF_MEMORY)),
+        b"purge" => return Ok(Reply::OK),
+        _ => {}
+    }
+    // All rows are counted, so the number of samples is checked and not used.
+    let mut options = arguments.options(3);
+    while let Some(word) = options.keyword() {
+        let count = (word == *b"SAMPLES").then(|| options.word()).flatten().ok_or(SYNTAX)?;
+        if integer(count)? < 0 {
+            return Err(SYNTAX);
+        }
     }
     let entry = context.entry(&arguments[2])?;
     let Some(record) = entry.live() else { return Ok(Reply::Null) };

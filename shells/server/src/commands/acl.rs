@@ -1,34 +1,19 @@
 //! ACL: users and what they may do.
 
+use super::subcommands;
 use crate::acl::Acl;
 use crate::clients::Client;
 use crate::mail::Mail;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::topics::TopicKind;
-use holm_accounts::{DEFAULT, categories, commands_of, describe, dry_run, make_password, rules_of, unknown};
-use holm_commands::{Arguments, Outcome, Refusal, Reply, integer};
+use holm_accounts::{DEFAULT, categories, commands_of, describe, dry_run, make_password, rules_of};
+use holm_commands::{Arguments, Outcome, Refusal, Reply, help, integer, wrong_words};
 
 const NO_FILE: Refusal = Refusal::text(
     "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER \
      command, or to start the server with --aclfile.",
 );
-
-const HELP: &[&str] = &[
-    "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "CAT [<category>]: lists categories, or the commands of one",
-    "DELUSER <username> [<username> ...]: removes users and disconnects their clients",
-    "DRYRUN <username> <command> [<arg> ...]: tells whether a user may run a command, and does not run it",
-    "GENPASS [<bits>]: makes a password by chance",
-    "GETUSER <username>: describes a user",
-    "LIST: describes all users as the ACL file does",
-    "LOAD: replaces all users by those of the ACL file",
-    "LOG [<count> | RESET]: tells what users were refused",
-    "SAVE: writes all users to the ACL file",
-    "SETUSER <username> [<rule> ...]: makes or changes a user",
-    "USERS: lists the names of all users",
-    "WHOAMI: returns the name of this connection's user",
-];
 
 pub(super) fn acl(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let users = &shared.acl;
@@ -52,8 +37,8 @@ pub(super) fn acl(session: &mut Session, shared: &Shared, arguments: &Arguments<
             let user = users.find(&arguments[2]).map(|account| account.user());
             dry_run(&users.catalog, user.as_deref(), |name| shared.command(name).map(|found| found.about()), arguments)
         }
-        (b"help", 2) => Ok(Reply::bulks(HELP.iter().copied())),
-        _ => Err(unknown(arguments)),
+        (b"help", 2) => Ok(help("acl", subcommands::ACL)),
+        _ => Err(wrong_words("acl", arguments)),
     }
 }
 

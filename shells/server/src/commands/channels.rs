@@ -1,9 +1,10 @@
 //! Messages between clients. On a single node the channels of shards are channels of their own, without patterns.
 
+use super::subcommands;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::topics::TopicKind;
-use holm_commands::{Arguments, Outcome, Refusal, Reply};
+use holm_commands::{Arguments, Outcome, Reply, help, wrong_words};
 
 /// What a client is sent about a change of its subscriptions.
 fn confirmation(word: &'static str, name: Option<&[u8]>, count: usize) -> Reply {
@@ -73,8 +74,9 @@ pub(super) fn pubsub(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>
         Reply::bulks(topics.into_iter().map(|(name, _)| name))
     };
     let counts = |kind| {
-        let of = |name: &[u8]| (Reply::bulk(name), Reply::count(shared.topics.subscriber_count(kind, name)));
-        Reply::Map(arguments.from(2).map(of).collect())
+        // In both versions of the protocol this is an array, as clients expect.
+        let of = |name: &[u8]| [Reply::bulk(name), Reply::count(shared.topics.subscriber_count(kind, name))];
+        Reply::Array(arguments.from(2).flat_map(of).collect())
     };
     match (&arguments[1].to_ascii_lowercase()[..], arguments.len()) {
         (b"channels", 2 | 3) => Ok(names(TopicKind::Channel)),
@@ -82,6 +84,7 @@ pub(super) fn pubsub(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>
         (b"numsub", _) => Ok(counts(TopicKind::Channel)),
         (b"shardnumsub", _) => Ok(counts(TopicKind::Shard)),
         (b"numpat", 2) => Ok(Reply::count(shared.topics.pattern_count())),
-        _ => Err(Refusal::text("ERR unknown subcommand or wrong number of arguments. Try PUBSUB CHANNELS.")),
+        (b"help", _) => Ok(help("pubsub", subcommands::PUBSUB)),
+        _ => Err(wrong_words("pubsub", arguments)),
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::clients::{Client, ClientKind};
 use crate::commands::kill::kill;
+use crate::commands::subcommands;
 use crate::mail::Mail;
 use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
-use holm_commands::{Arguments, Outcome, Refusal, Reply, SYNTAX, integer, parse_integer};
+use holm_commands::{Arguments, Outcome, Refusal, Reply, SYNTAX, help, integer, parse_integer, wrong_words};
 
 /// Gives the connection a name.
 pub(super) fn set_name(session: &Session, name: &[u8]) -> Outcome<()> {
@@ -22,10 +23,6 @@ fn check_word(word: &[u8], refusal: &'static str) -> Outcome<()> {
 }
 
 pub(super) fn client(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let wrong = || {
-        let name = arguments[1].escape_ascii();
-        Refusal::of(format!("ERR unknown subcommand or wrong number of arguments for '{name}'. Try CLIENT HELP."))
-    };
     session.note_details();
     match (&arguments[1].to_ascii_lowercase()[..], arguments.len()) {
         (b"id", 2) => Ok(Reply::Integer(session.place.id as i64)),
@@ -42,13 +39,14 @@ pub(super) fn client(session: &mut Session, shared: &Shared, arguments: &Argumen
         (b"reply", 3) => reply_mode(session, arguments),
         (b"no-evict" | b"no-touch", 3) if arguments.is(2, "on") || arguments.is(2, "off") => Ok(Reply::OK),
         (b"no-evict" | b"no-touch", 3) => Err(SYNTAX),
-        (b"help", 2) => Ok(Reply::bulks([
-            "CLIENT ID | GETNAME | SETNAME name | SETINFO LIB-NAME|LIB-VER value | INFO",
-            "CLIENT LIST [ID id ...|TYPE type] | UNBLOCK id [TIMEOUT|ERROR]",
-            "CLIENT KILL address | KILL [ID id] [ADDR address] [LADDR address] [USER user] [TYPE type] [SKIPME yes|no]",
-            "CLIENT REPLY ON|OFF|SKIP | NO-EVICT ON|OFF | NO-TOUCH ON|OFF",
+        (b"trackinginfo", 2) => Ok(Reply::Map(vec![
+            (Reply::fixed("flags"), Reply::Set(vec![Reply::fixed("off")])),
+            (Reply::fixed("redirect"), Reply::Integer(-1)),
+            (Reply::fixed("prefixes"), Reply::Array(Vec::new())),
         ])),
-        _ => Err(wrong()),
+        (b"getredir", 2) => Ok(Reply::Integer(-1)),
+        (b"help", _) => Ok(help("client", subcommands::CLIENT)),
+        _ => Err(wrong_words("client", arguments)),
     }
 }
 

@@ -1,11 +1,12 @@
 //! CONFIG: parameters by their names.
 
 use crate::commands::rewrite::{Changeable, rewrite};
+use crate::commands::subcommands;
 use crate::output_limits::OutputLimits;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::sizes::parse_size;
-use holm_commands::{Arguments, Outcome, Refusal, Reply, matches, parse_integer};
+use holm_commands::{Arguments, Outcome, Refusal, Reply, help, matches, parse_integer, wrong_words};
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -37,6 +38,8 @@ fn parameters(shared: &Shared) -> Vec<(String, String)> {
         ("save", String::new()),
         ("slowlog-log-slower-than", shared.slower_than.load(Ordering::Relaxed).to_string()),
         ("slowlog-max-len", shared.slow_log.most().to_string()),
+        // An idle client stays.
+        ("timeout", "0".to_owned()),
         ("workers", settings.worker_count().to_string()),
     ];
     all.sort();
@@ -55,20 +58,15 @@ pub(super) fn config(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>
             Ok(Reply::Map(chosen.map(|(name, value)| (Reply::bulk(name), Reply::bulk(value))).collect()))
         }
         (b"set", 4..) if arguments.len().is_multiple_of(2) => {
-            for index in (2..arguments.len()).step_by(2) {
-                set(shared, &arguments[index], &arguments[index + 1])?;
-            }
-            Ok(Reply::OK)
+            set_all(shared, arguments.from(2).collect::<Vec<_>>().as_chunks().0).map(|()| Reply::OK)
         }
         (b"resetstat", 2) => {
             shared.statistics.reset();
             Ok(Reply::OK)
         }
         (b"rewrite", 2) => rewrite(shared.settings.config.as_deref(), &changeable(shared)).map(|()| Reply::OK),
-        _ => Err(Refusal::of(format!(
-            "ERR unknown subcommand or wrong number of arguments for '{}'. Try CONFIG GET.",
-            arguments[1].escape_ascii()
-        ))),
+        (b"help", _) => Ok(help("config", subcommands::CONFIG)),
+        _ => Err(wrong_words("config", arguments)),
     }
 }
 
@@ -98,6 +96,36 @@ fn shown(percentiles: &[f64]) -> String {
 
 fn default_of_channels(shared: &Shared) -> &'static str {
     if shared.acl.all_channels.load(Ordering::Relaxed) { "allchannels" } else { "resetchannels" }
+}
+
+/// Changes all parameters, or none if one of them cannot be changed.
+fn set_all(shared: &Shared, pairs: &[[&[u8]; 2]]) -> Outcome<()> {
+    let lower = |pair: &[&[u8]; 2]| String::from_utf8_lossy(pair[0]).to_ascii_lowercase();
+    let names: Vec<_> = pairs.iter().map(lower).collect();
+    if let Some((_, name)) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        return Err(Refusal::of(format!(
+            "ERR CONFIG SET failed (possibly related to argument '{}') - duplicate parameter",
+            name.escape_default()
+        )));
+    }
+    // A password cannot be put back, because only its hash is known. So it comes last.
+    let (last, first): (Vec<_>, Vec<_>) = (0..pairs.len()).partition(|at| names[*at] == "requirepass");
+    let before: BTreeMap<String, String> = parameters(shared).into_iter().collect();
+    let mut changed: Vec<&str> = Vec::new();
+    for at in first.into_iter().chain(last) {
+        let Err(refusal) = set(shared, pairs[at][0], pairs[at][1]) else {
+            changed.push(&names[at]);
+            continue;
+        };
+        for name in changed {
+            match before.get(name) {
+                Some(value) => set(shared, name.as_bytes(), value.as_bytes())?,
+                None => drop(shared.parameters.lock().unwrap_or_else(PoisonError::into_inner).remove(name)),
+            }
+        }
+        return Err(refusal);
+    }
+    Ok(())
 }
 
 fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {

@@ -2,7 +2,7 @@
 
 use crate::process_memory;
 use crate::session::Session;
-use crate::shared::Shared;
+use crate::shared::{Shared, now_millis};
 use crate::topics::TopicKind;
 use holm_commands::{Arguments, Outcome, Reply};
 use std::fmt::Write;
@@ -24,6 +24,7 @@ const SECTIONS: &[(&str, Section)] = &[
     ("Commandstats", command_stats),
     ("Errorstats", error_stats),
     ("Latencystats", latency_stats),
+    ("Cluster", cluster),
     ("Keyspace", keyspace),
 ];
 
@@ -31,10 +32,13 @@ fn server(shared: &Shared, text: &mut String) -> std::fmt::Result {
     writeln!(text, "redis_version:{COMPATIBLE}\r")?;
     writeln!(text, "holm_version:{}\r", env!("CARGO_PKG_VERSION"))?;
     writeln!(text, "redis_mode:standalone\r")?;
+    writeln!(text, "os:{}\r\narch_bits:{}\r", std::env::consts::OS, usize::BITS)?;
     writeln!(text, "process_id:{}\r", std::process::id())?;
     writeln!(text, "run_id:{}\r", shared.run_id)?;
     writeln!(text, "tcp_port:{}\r", shared.port)?;
     writeln!(text, "workers:{}\r", shared.mailboxes.len())?;
+    let file = shared.settings.config.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    writeln!(text, "server_time_usec:{}\r\nconfig_file:{file}\r", now_millis() * 1_000)?;
     let uptime = shared.started.elapsed().as_secs();
     writeln!(text, "uptime_in_seconds:{uptime}\r\nuptime_in_days:{}\r", uptime / 86_400)
 }
@@ -47,9 +51,24 @@ fn clients(shared: &Shared, text: &mut String) -> std::fmt::Result {
 
 fn memory(_: &Shared, text: &mut String) -> std::fmt::Result {
     let (resident, of_files) = (process_memory::resident_bytes(), process_memory::file_bytes());
-    writeln!(text, "used_memory:{}\r", resident.saturating_sub(of_files))?;
-    writeln!(text, "used_memory_rss:{resident}\r\nused_memory_of_files:{of_files}\r")?;
-    writeln!(text, "maxmemory:0\r\nmaxmemory_policy:noeviction\r\nmem_allocator:libc\r")
+    for (name, bytes) in [("used_memory", resident.saturating_sub(of_files)), ("used_memory_rss", resident)] {
+        writeln!(text, "{name}:{bytes}\r\n{name}_human:{}\r", human(bytes))?;
+    }
+    writeln!(text, "used_memory_of_files:{of_files}\r\nmaxmemory:0\r\nmaxmemory_human:0B\r")?;
+    writeln!(text, "maxmemory_policy:noeviction\r\nmem_allocator:libc\r")
+}
+
+/// Shows a number of bytes with a unit.
+fn human(bytes: u64) -> String {
+    let (mut shown, mut units) = (bytes as f64, "BKMGTPE".chars());
+    let mut unit = units.next();
+    while shown >= 1_024.0 {
+        (shown, unit) = (shown / 1_024.0, units.next());
+    }
+    match unit {
+        Some('B') | None => format!("{bytes}B"),
+        Some(unit) => format!("{shown:.2}{unit}"),
+    }
 }
 
 fn persistence(shared: &Shared, text: &mut String) -> std::fmt::Result {
@@ -61,7 +80,10 @@ fn persistence(shared: &Shared, text: &mut String) -> std::fmt::Result {
     writeln!(text, "throttled_writes:{}\r\naof_enabled:1\r", stats.epochs.throttled_writes)?;
     let flushed = shared.databases().flushed().map_or(0, |names| names.len());
     writeln!(text, "flushed_keyspaces:{flushed}\r")?;
-    writeln!(text, "rdb_changes_since_last_save:0\r\nrdb_bgsave_in_progress:0\r\naof_rewrite_in_progress:0\r")
+    writeln!(text, "rdb_changes_since_last_save:0\r\nrdb_bgsave_in_progress:0\r\naof_rewrite_in_progress:0\r")?;
+    // What is written is saved.
+    writeln!(text, "rdb_last_save_time:{}\r\nrdb_last_bgsave_status:ok\r", now_millis() / 1_000)?;
+    writeln!(text, "aof_last_bgrewrite_status:ok\r\naof_last_write_status:ok\r")
 }
 
 fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
@@ -83,6 +105,7 @@ fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
         writeln!(text, "{name}:{}\r", counter.load(Ordering::Relaxed))?;
     }
     writeln!(text, "pubsub_channels:{}\r", shared.topics.matching(TopicKind::Channel, None).len())?;
+    writeln!(text, "pubsubshard_channels:{}\r", shared.topics.matching(TopicKind::Shard, None).len())?;
     writeln!(text, "pubsub_patterns:{}\r\nevicted_keys:0\r", shared.topics.pattern_count())
 }
 
@@ -133,6 +156,11 @@ fn latency_stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
         writeln!(text, "latency_percentiles_usec_{name}:{}\r", shown.join(","))?;
     }
     Ok(())
+}
+
+/// Clients ask whether they must follow slots.
+fn cluster(_: &Shared, text: &mut String) -> std::fmt::Result {
+    writeln!(text, "cluster_enabled:0\r")
 }
 
 fn keyspace(shared: &Shared, text: &mut String) -> std::fmt::Result {

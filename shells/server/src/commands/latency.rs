@@ -1,24 +1,15 @@
 //! LATENCY: when something took long, and how long commands take.
 
+use super::subcommands;
 use crate::latency::LatencyEvent;
 use crate::session::Session;
 use crate::shared::{Shared, now_millis};
 use crate::statistics::{BUCKETS, Cost, bucket_micros};
-use holm_commands::{Arguments, Outcome, Refusal, Reply};
+use holm_commands::{Arguments, Outcome, Refusal, Reply, help, wrong_words};
 use std::fmt::Write;
 
 /// The width of a bar of LATENCY GRAPH.
 const WIDTH: u64 = 50;
-
-const HELP: &[&str] = &[
-    "LATENCY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "DOCTOR: explains what took long",
-    "GRAPH <event>: draws the latest moments of an event",
-    "HISTOGRAM [<command> ...]: counts commands by the time that they took",
-    "HISTORY <event>: lists the latest moments of an event",
-    "LATEST: lists all events with their latest and longest moments",
-    "RESET [<event> ...]: forgets events",
-];
 
 pub(super) fn latency(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     match (&arguments[1].to_ascii_lowercase()[..], arguments.len()) {
@@ -30,15 +21,8 @@ pub(super) fn latency(_: &mut Session, shared: &Shared, arguments: &Arguments<'_
         (b"graph", 3) => graph(shared, &arguments[2]),
         (b"doctor", 2) => Ok(Reply::Verbatim(doctor(shared))),
         (b"histogram", _) => Ok(histogram(shared, arguments)),
-        (b"help", 2) => Ok(Reply::bulks(HELP.iter().copied())),
-        (b"help" | b"latest" | b"history" | b"graph" | b"doctor", _) => Err(Refusal::of(format!(
-            "ERR wrong number of arguments for 'latency|{}' command",
-            arguments[1].to_ascii_lowercase().escape_ascii()
-        ))),
-        _ => Err(Refusal::of(format!(
-            "ERR unknown subcommand '{}'. Try LATENCY HELP.",
-            arguments[1][..arguments[1].len().min(128)].escape_ascii()
-        ))),
+        (b"help", _) => Ok(help("latency", subcommands::LATENCY)),
+        _ => Err(wrong_words("latency", arguments)),
     }
 }
 

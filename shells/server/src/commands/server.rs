@@ -1,9 +1,10 @@
 //! Commands about the server as a whole.
 
 use super::connection::database;
+use super::subcommands;
 use crate::session::Session;
 use crate::shared::{Shared, now_millis};
-use holm_commands::{Arguments, Outcome, Refusal, Reply, SYNTAX, integer};
+use holm_commands::{Arguments, Outcome, Refusal, Reply, SYNTAX, help, integer, parse_integer, wrong_words};
 
 pub(super) fn time(_: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -53,13 +54,13 @@ pub(super) fn slowlog(_: &mut Session, shared: &Shared, arguments: &Arguments<'_
             Ok(Reply::OK)
         }
         (b"get", 2) => Ok(shared.slow_log.latest(10)),
-        (b"get", 3) => match integer(&arguments[2])? {
+        (b"get", 3) => match parse_integer(&arguments[2]).unwrap_or(i64::MIN) {
             -1 => Ok(shared.slow_log.latest(usize::MAX)),
             count @ 0.. => Ok(shared.slow_log.latest(count as usize)),
             _ => Err(Refusal::text("ERR count should be greater than or equal to -1")),
         },
-        (b"help", 2) => Ok(Reply::bulks(["SLOWLOG GET [count] | LEN | RESET"])),
-        _ => Err(Refusal::text("ERR unknown subcommand or wrong number of arguments. Try SLOWLOG HELP.")),
+        (b"help", _) => Ok(help("slowlog", subcommands::SLOWLOG)),
+        _ => Err(wrong_words("slowlog", arguments)),
     }
 }
 
@@ -88,9 +89,20 @@ pub(super) fn lastsave(_: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcom
 }
 
 pub(super) fn save(session: &mut Session, _: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    if arguments.len() > 2 || arguments.len() == 2 && !arguments.is(1, "schedule") {
+        return Err(SYNTAX);
+    }
     // The reply is sent after the sync.
     session.wants_sync = true;
-    Ok(if arguments.is(0, "save") { Reply::OK } else { Reply::Status("Background saving started".into()) })
+    Ok(match () {
+        () if arguments.is(0, "save") => Reply::OK,
+        () if arguments.is(0, "bgsave") => Reply::Status("Background saving started".into()),
+        () => Reply::Status("Background append only file rewriting started".into()),
+    })
+}
+
+pub(super) fn role(_: &mut Session, _: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
+    Ok(Reply::Array(vec![Reply::fixed("master"), Reply::Integer(0), Reply::Array(Vec::new())]))
 }
 
 /// Clients that clean up after themselves remove all functions: there are none.
