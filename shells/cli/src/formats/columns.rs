@@ -19,9 +19,35 @@ pub(crate) struct Chosen {
     pub(crate) value: Option<String>,
 }
 
-/// An input that refuses to go on when a record is longer than any that can be stored.
+/// Where in a field a byte is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Within {
+    #[default]
+    Start,
+    Plain,
+    Quotes,
+    /// Behind a quote within quotes: it ends them, or is the first of two.
+    Quote,
+}
+
+impl Within {
+    fn next(self, byte: u8) -> Self {
+        match (self, byte) {
+            (Within::Quotes, b'"') => Within::Quote,
+            (Within::Quotes, _) | (Within::Start | Within::Quote, b'"') => Within::Quotes,
+            (_, b',' | b'\n' | b'\r') => Within::Start,
+            _ => Within::Plain,
+        }
+    }
+}
+
+/// An input that refuses to go on when a record is longer than any that can be stored, and to end within quotes: the
+/// parser would take what is left for a record.
 struct Bounded<R> {
     input: R,
+    within: Within,
+    /// The bytes of a mark at the beginning that are still to come: they are no part of a field.
+    mark: &'static [u8],
     /// Bytes read since the last record ended, about.
     since: Rc<Cell<u64>>,
     limit: u64,
@@ -34,6 +60,15 @@ impl<R: Read> Read for Bounded<R> {
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         let count = self.input.read(buffer)?;
+        if count == 0 && self.within == Within::Quotes && !buffer.is_empty() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the input ends inside quotes"));
+        }
+        for byte in &buffer[..count] {
+            match self.mark.split_first() {
+                Some((first, rest)) if first == byte => self.mark = rest,
+                _ => (self.mark, self.within) = (&[], self.within.next(*byte)),
+            }
+        }
         self.since.set(self.since.get() + count as u64);
         Ok(count)
     }
@@ -61,7 +96,8 @@ impl<R: BufRead> ColumnRecords<R> {
         let since = Rc::new(Cell::new(0));
         // Quotes double what they quote, and other columns may be as long as the value.
         let limit = 4 * (limits.key + limits.value) as u64;
-        let input = Bounded { input, since: since.clone(), limit };
+        let (within, mark) = (Within::default(), "\u{feff}".as_bytes());
+        let input = Bounded { input, within, mark, since: since.clone(), limit };
         let reader = ReaderBuilder::new().has_headers(false).from_reader(input);
         ColumnRecords { reader, since, chosen, columns: None, record: ByteRecord::new(), limits }
     }
@@ -235,5 +271,19 @@ mod tests {
         let text = format!("id,name\n1,\"{}", "x".repeat(100_000));
         let found = read(&text, "id", Some("name"), Limits { key: 10, value: 1000 });
         assert!(matches!(&found[..], [Err((0, what))] if what.contains("is a quote not closed?")), "{found:?}");
+    }
+
+    /// The end of a file that was cut off counted as a record.
+    #[test]
+    fn an_input_that_ends_inside_quotes_is_cut_off() {
+        for text in ["id,name\n1,a\n2,\"b\n", "id,name\n1,a\n\"2,b\n3,c", "\u{feff}id,name\n1,a\n2,\"b\"\"c\n"] {
+            let found = read(text, "id", Some("name"), LIMITS);
+            let [first, Err((_, what))] = &found[..] else { panic!("{found:?}") };
+            assert_eq!(*first, pair("1", "a"));
+            assert!(what.contains("the input ends inside quotes"), "{what}");
+        }
+        let whole = "\u{feff}\"id\",\"na\"\"me,\"\n1,\"a,\"\"\"\n2,b\"\n3,\"\"";
+        let expected = [pair("1", "a,\""), pair("2", "b\""), pair("3", "")];
+        assert_eq!(read(whole, "id", Some("na\"me,"), LIMITS), expected);
     }
 }
