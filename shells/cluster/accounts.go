@@ -53,15 +53,16 @@ var nodeAccount = func() *account {
 	return made
 }()
 
-// refusal returns the reply to a command that the account may not carry out; nothing if it may.
-func (a *account) refusal(request []byte) []byte {
+// refusal returns the reply to a command that the account may not carry out; nothing if it may. It returns the user
+// that the command was refused to, too; nobody if there is none any more.
+func (a *account) refusal(request []byte) ([]byte, *user) {
 	if a.mayDoAll.Load() {
-		return nil
+		return nil, nil
 	}
 	if now := a.user.Load(); now != nil {
-		return now.refusal(request)
+		return now.refusal(request), now
 	}
-	return appendError(nil, "NOPERM this user is no more")
+	return appendError(nil, "NOPERM this user is no more"), nil
 }
 
 // replace gives the account other rules.

@@ -5,6 +5,11 @@ import (
 	"testing"
 )
 
+func refusalTo(user *account, request []byte) []byte {
+	reply, _ := user.refusal(request)
+	return reply
+}
+
 func TestAccountsFollowTheNewestUsers(t *testing.T) {
 	var known accounts
 	if err := known.begin("secret"); err != nil {
@@ -20,7 +25,7 @@ func TestAccountsFollowTheNewestUsers(t *testing.T) {
 	get, other := appendRequest(nil, "GET", "app:1"), appendRequest(nil, "GET", "other")
 	follow(3, false, app)
 	held := known.signIn("app", "")
-	if held == nil || held.refusal(get) != nil || !bytes.HasPrefix(held.refusal(other), []byte("-NOPERM ")) {
+	if held == nil || refusalTo(held, get) != nil || !bytes.HasPrefix(refusalTo(held, other), []byte("-NOPERM ")) {
 		t.Fatal("the rules are not those of the placement")
 	}
 	follow(2, false)
@@ -29,19 +34,19 @@ func TestAccountsFollowTheNewestUsers(t *testing.T) {
 	}
 	app.Rules = []byte("on nopass ~* &* +@all")
 	follow(4, false, app)
-	if known.find("app") != held || !held.mayDoAll.Load() || held.refusal(other) != nil {
+	if known.find("app") != held || !held.mayDoAll.Load() || refusalTo(held, other) != nil {
 		t.Fatal("a change does not reach those who hold the account")
 	}
 	// The same name, and another user.
 	app.ID = 8
 	follow(5, true, app)
-	if known.find("app") == held || !held.isRemoved.Load() || held.refusal(get) == nil {
+	if known.find("app") == held || !held.isRemoved.Load() || refusalTo(held, get) == nil {
 		t.Fatal("the session of a user that was removed goes on as the next one")
 	}
 	// Such as rules of a version that has other commands.
 	app.Rules = []byte("on nopass ~* &* +@all +nothing")
 	follow(6, false, app)
-	if known.signIn("app", "") != nil || known.find("app").refusal(get) == nil {
+	if known.signIn("app", "") != nil || refusalTo(known.find("app"), get) == nil {
 		t.Fatal("a user may do something without rules")
 	}
 	follow(7, true)

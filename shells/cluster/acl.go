@@ -16,6 +16,7 @@ var aclHelp = []string{
 	"GENPASS [<bits>]: makes a password by chance",
 	"GETUSER <username>: describes a user",
 	"LIST: describes all users",
+	"LOG [<count> | RESET]: tells what users were refused on this node",
 	"SETUSER <username> [<rule> ...]: makes or changes a user, for all nodes",
 	"USERS: lists the names of all users",
 	"WHOAMI: returns the name of this connection's user",
@@ -40,6 +41,12 @@ func aclCommand(c *connection, one route, given []string) {
 			return
 		}
 		c.out = appendInteger(c.out, removed)
+	case verb == "log" && count <= 3:
+		said, err := c.host.denied.answer(one.request, c.protocol)
+		if err != nil {
+			said = appendError(nil, coded(err))
+		}
+		c.out = append(c.out, said...)
 	case (verb == "load" || verb == "save") && count == 2:
 		c.out = appendError(c.out, "ERR the users of a cluster have no file: each node keeps them with the placement")
 	case verb == "help" && count == 2:

@@ -179,7 +179,7 @@ func (c *connection) refuse(one route) bool {
 	if !c.isKnown || refusal(one, "") != "" {
 		return false
 	}
-	refused := c.account.refusal(one.request)
+	refused := c.denied(one.request, c.multi != nil)
 	if refused == nil {
 		return false
 	}
@@ -187,6 +187,15 @@ func (c *connection) refuse(one route) bool {
 	c.abort()
 	c.out = append(c.out, refused...)
 	return true
+}
+
+// denied returns the reply to a command that the user may not carry out, and notes that; nothing if it may.
+func (c *connection) denied(request []byte, inTransaction bool) []byte {
+	refused, by := c.account.refusal(request)
+	if refused != nil && by != nil {
+		c.host.denied.add(by, request, inTransaction, c.account.name, c.describe())
+	}
+	return refused
 }
 
 func (c *connection) keyed(one route) {

@@ -69,6 +69,7 @@ type host struct {
 	credentials *credentials
 	// Who clients are. They are never older than the placement.
 	accounts accounts
+	denied   *deniedLog
 	// By group, the meta group last; nil where this node has no replica.
 	lanes []atomic.Pointer[lane]
 	// The newest copy that this node has seen.
@@ -136,6 +137,7 @@ func startHost(folder string, with *settings, leases bool, tests trials) (*host,
 		tests:       tests,
 		knows:       tests.knows(),
 		credentials: credentials,
+		denied:      newDeniedLog(),
 		machines:    &machines{database: opened, groups: map[uint64]*group{}, lateness: tests.lateness},
 		raft:        raft,
 		lanes:       make([]atomic.Pointer[lane], with.Groups+1),

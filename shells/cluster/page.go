@@ -61,18 +61,34 @@ func (h *host) servePage(address string) error {
 // guard asks for the password of the nodes, if there is one, or for a user that may use INFO and its password.
 func (h *host) guard(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(to http.ResponseWriter, from *http.Request) {
-		name, given, _ := from.BasicAuth()
-		asking := h.signIn(nodeUser, given)
-		if asking == nil && h.settings.Password != "" {
-			asking = h.accounts.signIn(name, given)
-		}
-		if h.settings.Password != "" && (asking == nil || asking.refusal(appendRequest(nil, "INFO")) != nil) {
+		if h.settings.Password != "" && !h.maySeePages(from) {
 			to.Header().Set("WWW-Authenticate", `Basic realm="holm-cluster"`)
 			http.Error(to, "the password of the nodes is needed, or a user", http.StatusUnauthorized)
 			return
 		}
 		pages.ServeHTTP(to, from)
 	})
+}
+
+// maySeePages returns whether a request has the password of the nodes, or that of a user that may use INFO.
+func (h *host) maySeePages(from *http.Request) bool {
+	name, given, isGiven := from.BasicAuth()
+	asking := h.signIn(nodeUser, given)
+	if asking == nil {
+		asking = h.accounts.signIn(name, given)
+	}
+	client := "addr=" + from.RemoteAddr + " cmd=http"
+	if asking == nil {
+		if isGiven {
+			h.denied.add(nil, appendRequest(nil, "HTTP"), false, name, client)
+		}
+		return false
+	}
+	refused, by := asking.refusal(appendRequest(nil, "INFO"))
+	if refused != nil && by != nil {
+		h.denied.add(by, appendRequest(nil, "INFO"), false, asking.name, client)
+	}
+	return refused == nil
 }
 
 // groupRow is a group, as the page shows it.

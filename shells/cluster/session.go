@@ -33,10 +33,11 @@ const wrongPassword = "WRONGPASS invalid username-password pair or user is disab
 
 func fine(c *connection, _ route, _ []string) { c.out = appendStatus(c.out, "OK") }
 
-// signIn checks a name and a password.
-func (c *connection) signIn(name, password string) bool {
+// signIn checks a name and a password, which came with a command.
+func (c *connection) signIn(name, password, command string) bool {
 	found := c.host.signIn(name, password)
 	if found == nil {
+		c.host.denied.add(nil, appendRequest(nil, command), false, name, c.describe())
 		return false
 	}
 	c.isKnown = true
@@ -60,7 +61,7 @@ func auth(c *connection, _ route, given []string) {
 		c.out = appendError(c.out, "ERR syntax error")
 	case len(given) == 2 && c.host.accounts.isOpen():
 		c.out = appendError(c.out, "ERR AUTH called without any password configured for the default user.")
-	case c.signIn(name, password):
+	case c.signIn(name, password, "AUTH"):
 		c.out = appendStatus(c.out, "OK")
 	default:
 		c.out = appendError(c.out, wrongPassword)
@@ -83,7 +84,7 @@ func hello(c *connection, _ route, given []string) {
 	for at := 2; at < len(given); {
 		switch option := strings.ToLower(given[at]); {
 		case option == "auth" && at+2 < len(given):
-			if !c.signIn(given[at+1], given[at+2]) {
+			if !c.signIn(given[at+1], given[at+2], "HELLO") {
 				c.out = appendError(c.out, wrongPassword)
 				return
 			}

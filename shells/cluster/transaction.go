@@ -131,7 +131,7 @@ func (c *connection) allowed(requests [][]byte) (allowed, refused [][]byte) {
 	}
 	refused = make([][]byte, len(requests))
 	for at, one := range requests {
-		if refused[at] = c.account.refusal(one); refused[at] == nil {
+		if refused[at] = c.denied(one, true); refused[at] == nil {
 			allowed = append(allowed, one)
 		}
 	}

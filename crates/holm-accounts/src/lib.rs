@@ -11,6 +11,7 @@
 //! | `user` | passwords and selectors |
 //! | `check` | whether a user may do what a command asks for |
 //! | `denied` | what a user was refused |
+//! | `denied_log` | the latest refusals |
 //! | `replies` | what ACL answers about a user, wherever users are kept |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -19,6 +20,7 @@ mod access;
 mod catalog;
 mod check;
 mod denied;
+mod denied_log;
 mod replies;
 mod rule;
 mod selector;
@@ -27,6 +29,7 @@ mod user;
 pub use catalog::Catalog;
 pub use check::check;
 pub use denied::Denied;
+pub use denied_log::DeniedLog;
 pub use replies::{categories, commands_of, describe, dry_run, make_password, rules_of, unknown};
 pub use rule::RuleError;
 pub use user::{DEFAULT, User, is_name, join_selectors, password_rules};

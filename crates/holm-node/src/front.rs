@@ -36,7 +36,7 @@ const OF_TRANSACTIONS: &[Command<()>] = &[
 #[rustfmt::skip]
 const OF_THE_CLUSTER: &[Command<()>] = &[
     of("acl", -2, CONNECTION, NONE, (),
-        "CAT, DELUSER, DRYRUN, GENPASS, GETUSER, HELP, LIST, SETUSER, USERS, WHOAMI: users of the whole cluster"),
+        "CAT, DELUSER, DRYRUN, GENPASS, GETUSER, HELP, LIST, LOG, SETUSER, USERS, WHOAMI: users of the whole cluster"),
     of("command", -1, 0, NONE, (), "Describes commands: COUNT, LIST, INFO, DOCS, GETKEYS"),
     of("cluster", -2, 0, NONE, (), "INFO, MYID, SLOTS, SHARDS, NODES, KEYSLOT, COUNTKEYSINSLOT, GETKEYSINSLOT"),
     of("info", -1, 0, NONE, (), "Describes the node and its groups"),

@@ -3,11 +3,13 @@
 package tests
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,7 +178,7 @@ func TestUsersAreThoseOfAllNodesAndNodesGoOn(t *testing.T) {
 		{"ERR Usernames can't contain spaces or null characters", []any{"SETUSER", "holm node", "off"}},
 		{"ERR Error in ACL SETUSER modifier '+nothing': Unknown command or category name in ACL",
 			[]any{"SETUSER", "app", "+nothing", "reset"}},
-		{"ERR unknown subcommand or wrong number of arguments for 'LOG'. Try ACL HELP.", []any{"LOG"}},
+		{"ERR unknown subcommand or wrong number of arguments for 'LOG'. Try ACL HELP.", []any{"LOG", 1, 2}},
 	} {
 		answers(t, roots[1], one.expected, append([]any{"ACL"}, one.words...)...)
 	}
@@ -251,4 +253,73 @@ func TestUsersNeedASecretOfTheNodesAndALevel(t *testing.T) {
 	answers(t, open, "ERR users need nodes that have a password: it is what the nodes know each other by", words...)
 	answers(t, open, "[user default on nopass ~* &* +@all]", "ACL", "LIST")
 	answers(t, open, "default", "ACL", "WHOAMI")
+}
+
+// logged returns what ACL LOG of a node has, the oldest first: each as count, reason, context, object and user.
+func logged(t *testing.T, node *redis.Client) (found []string) {
+	t.Helper()
+	entries, err := node.ACLLog(context.Background(), 100).Result()
+	must(t, err)
+	for _, one := range slices.Backward(entries) {
+		if one.AgeSeconds < 0 || one.AgeSeconds > 600 || one.ClientInfo == nil || one.ClientInfo.Addr == "" {
+			t.Fatalf("a refusal of %v s by %v", one.AgeSeconds, one.ClientInfo)
+		}
+		found = append(found, fmt.Sprint(one.Count, " ", one.Reason, " ", one.Context, " ", one.Object, " ", one.Username))
+	}
+	return found
+}
+
+func TestEachNodeLogsWhatItHasRefused(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{Nodes: 2, IsSecret: true}), context.Background()
+	root, other := cluster.Node(0), cluster.Node(1)
+	defer root.Close()
+	defer other.Close()
+	answers(t, root, "OK", "ACL", "SETUSER", "app", "on", ">word", "~app:*", "+@all", "-append")
+	answers(t, as(t, cluster.Plain[1], "app", "word"), "app", "ACL", "WHOAMI")
+	answers(t, root, "OK", "ACL", "LOG", "RESET")
+	before := logged(t, other)
+	connected, err := net.Dial("tcp", cluster.Plain[0])
+	must(t, err)
+	defer connected.Close()
+	secret := "a-wrong-password"
+	replies := bufio.NewReader(connected)
+	for _, one := range [][2]string{
+		{"AUTH app " + secret, "-WRONGPASS"}, {"AUTH nobody " + secret, "-WRONGPASS"},
+		{"HELLO 3 AUTH app " + secret, "-WRONGPASS"}, {"AUTH app word", "+OK"},
+		{"GET other", "-NOPERM"}, {"GET other", "-NOPERM"}, {"MGET app:1 elsewhere", "-NOPERM"},
+		{"APPEND app:1 x", "-NOPERM"}, {"PUBLISH news x", "-ERR unknown"}, {"MULTI", "+OK"},
+		{"SET other x", "-NOPERM"}, {"DISCARD", "+OK"}, {"MULTI", "+OK"}, {"SET app:1 x", "+QUEUED"},
+	} {
+		must(t, connected.SetDeadline(time.Now().Add(60*time.Second)))
+		_, err := io.WriteString(connected, one[0]+"\r\n")
+		must(t, err)
+		said, err := replies.ReadString('\n')
+		must(t, err)
+		if !strings.HasPrefix(said, one[1]) {
+			t.Fatalf("%s: %s", one[0], said)
+		}
+	}
+	// What EXEC runs is refused when it is run.
+	answers(t, root, "OK", "ACL", "SETUSER", "app", "-set")
+	_, err = io.WriteString(connected, "EXEC\r\n")
+	must(t, err)
+	_, err = replies.ReadString('\n')
+	must(t, err)
+	expected := []string{
+		"1 auth toplevel AUTH app", "1 auth toplevel AUTH nobody", "1 auth toplevel HELLO app",
+		"2 key toplevel other app", "1 key toplevel elsewhere app", "1 command toplevel append app",
+		"1 key multi other app", "1 command multi set app",
+	}
+	same(t, "ACL LOG", strings.Join(logged(t, root), "\n"), strings.Join(expected, "\n"))
+	if said := fmt.Sprint(root.Do(ctx, "ACL", "LOG", 100).Val()); strings.Contains(said, secret) {
+		t.Fatal("a password is in the log: ", said)
+	}
+	same(t, "ACL LOG 3", len(root.ACLLog(ctx, 3).Val()), 3)
+	same(t, "the other node", fmt.Sprint(logged(t, other)), fmt.Sprint(before))
+	answers(t, root, "OK", "ACL", "LOG", "RESET")
+	same(t, "after RESET", len(logged(t, root)), 0)
+	answers(t, other, "OK", "ACL", "LOG", "RESET")
+	same(t, "GET", as(t, cluster.Plain[1], "app", "word").Get(ctx, "other").Err(), noKey)
+	same(t, "the other node", fmt.Sprint(logged(t, other)), "[1 key toplevel other app]")
+	same(t, "the first node", len(logged(t, root)), 0)
 }

@@ -39,6 +39,10 @@ func TestThePageAndTheMetricsShowTheGroups(t *testing.T) {
 	if code, said := ask("/metrics", "default", "wrong"); code != http.StatusUnauthorized || strings.Contains(said, "holm_") {
 		t.Fatal("metrics without the password:", code, said)
 	}
+	answers(t, node, "OK", "ACL", "SETUSER", "app", "on", ">word", "~*", "+@all", "-info")
+	code, _ := ask("/metrics", "app", "word")
+	same(t, "metrics without INFO", code, http.StatusUnauthorized)
+	same(t, "ACL LOG", fmt.Sprint(logged(t, node)), "[1 auth toplevel HTTP default 1 command toplevel info app]")
 	must(t, trial.Until(60*time.Second, func() error {
 		_, said := ask("/metrics", "default", "trial")
 		keys := 0

@@ -40,6 +40,7 @@ typedef struct holm_group holm_group;
 typedef struct holm_view holm_view;
 typedef struct holm_restore holm_restore;
 typedef struct holm_user holm_user;
+typedef struct holm_denied holm_denied;
 
 typedef struct {
     uint8_t *data; /* NULL if there are no bytes */
@@ -157,6 +158,27 @@ int holm_user_change(const uint8_t *rules, size_t rules_size, const uint8_t *req
 /* Answers ACL CAT, GENPASS, GETUSER and DRYRUN, the last two about a user, which is NULL if it is absent. Any other ACL
  * is an error reply. */
 int holm_acl(const holm_user *user, const uint8_t *request, size_t size, int protocol, holm_bytes *out);
+
+/* The log of what users were refused: the latest 128 refusals, in memory. It is closed once; until then many threads
+ * may use it. */
+holm_denied *holm_denied_open(void);
+void holm_denied_close(holm_denied *log);
+
+typedef struct {
+    const uint8_t *name; /* of the user */
+    size_t name_size;
+    const uint8_t *client; /* a line that describes the client */
+    size_t client_size;
+    uint32_t in_transaction; /* 1: within MULTI */
+} holm_denied_by;
+
+/* Notes that holm_user_check has refused a request. A user of NULL: a password was wrong, and the request is AUTH,
+ * HELLO or HTTP, without more words. */
+int holm_denied_add(const holm_denied *log, const holm_user *user, const uint8_t *request, size_t size,
+                    const holm_denied_by *by, holm_bytes *out);
+
+/* Answers ACL LOG, with a count or RESET, in version 2 or 3 of the protocol. */
+int holm_denied_answer(const holm_denied *log, const uint8_t *request, size_t size, int protocol, holm_bytes *out);
 
 typedef struct {
     uint64_t records;         /* pairs of all groups, what belongs to keys included */

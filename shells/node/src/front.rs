@@ -2,7 +2,7 @@
 
 use crate::door::{Answer, OK, PROTOCOL, Refusal, door};
 use crate::raw::{Bytes, place, slice};
-use holm_commands::{Arguments, Protocol, RequestLimits, RequestParser};
+use holm_commands::{Arguments, Protocol, Reply, RequestLimits, RequestParser};
 use holm_node::{Router, describe, slot_of};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -64,6 +64,13 @@ pub(crate) fn request<T>(given: &[u8], work: impl FnOnce(&Arguments<'_>) -> T) -
     }
 }
 
+/// Returns a reply as bytes, in version 2 or 3 of the protocol.
+pub(crate) fn encoded(reply: &Reply, protocol: c_int) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    reply.encode(if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 }, &mut bytes);
+    bytes
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_slot(key: *const u8, size: usize) -> u16 {
     // SAFETY: by the contract of the header.
@@ -76,10 +83,7 @@ pub unsafe extern "C" fn holm_describe(given: *const u8, size: usize, protocol: 
         // SAFETY: by the contract of the header.
         let given = unsafe { slice(given, size) }?;
         let reply = request(given, describe)?;
-        let protocol = if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 };
-        let mut bytes = Vec::new();
-        reply.encode(protocol, &mut bytes);
-        Ok((OK, bytes))
+        Ok((OK, encoded(&reply, protocol)))
     };
     // SAFETY: by the contract of the header.
     unsafe { door(out, work) }

@@ -10,6 +10,7 @@
 // The header states the contract of each function, once, for its callers.
 #![allow(clippy::missing_safety_doc, reason = "include/holm_node.h states the contract of each function")]
 
+mod denied;
 mod door;
 mod front;
 mod group;

@@ -1,5 +1,6 @@
 //! The calls in their order, as a consensus engine makes them.
 
+use crate::denied::{DeniedBy, holm_denied_add, holm_denied_answer, holm_denied_close, holm_denied_open};
 use crate::front::{Route, holm_describe, holm_parse, holm_slot};
 use crate::group::{
     holm_group_applied, holm_group_apply, holm_group_close, holm_group_open, holm_group_read, holm_group_status,
@@ -15,7 +16,7 @@ use crate::user::{
 };
 use std::ffi::{CString, c_int};
 use std::mem::MaybeUninit;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 /// Returns the code of a call and what it gave.
 fn call(work: impl FnOnce(*mut Bytes) -> c_int) -> (c_int, Vec<u8>) {
@@ -133,7 +134,7 @@ fn a_user_is_changed_signs_in_and_is_refused() {
     let (whole, wrong) = (b"GET app:1\r\n", b"GET a\r\n");
     // SAFETY: pointers to this test's own variables, and a handle that is open.
     unsafe {
-        let rules = done(|out| holm_user_change(std::ptr::null(), 0, set.as_ptr(), set.len(), out));
+        let rules = done(|out| holm_user_change(null(), 0, set.as_ptr(), set.len(), out));
         let same = b"ACL SETUSER app\r\n";
         let again = done(|out| holm_user_change(rules.as_ptr(), rules.len(), same.as_ptr(), same.len(), out));
         assert_eq!(rules, again);
@@ -152,12 +153,50 @@ fn a_user_is_changed_signs_in_and_is_refused() {
         let dry = b"ACL DRYRUN app GET app:1\r\n";
         assert_eq!(done(|out| holm_acl(user, dry.as_ptr(), dry.len(), 2, out)), b"+OK\r\n");
         let get = b"ACL GETUSER app\r\n";
-        assert_eq!(done(|out| holm_acl(std::ptr::null(), get.as_ptr(), get.len(), 3, out)), b"_\r\n");
+        assert_eq!(done(|out| holm_acl(null(), get.as_ptr(), get.len(), 3, out)), b"_\r\n");
         holm_user_close(user);
         let open = b"on nopass ~* &* +@all";
         done(|out| holm_user_open(open.as_ptr(), open.len(), &mut user, &mut status, out));
         assert_eq!(status, UserStatus { may_do_all: 1, open: 1 });
         holm_user_close(user);
         assert!(call(|out| holm_user_open(b"on +nothing".as_ptr(), 11, &mut user, &mut status, out)).0 < 0);
+    }
+}
+
+#[test]
+fn what_was_refused_is_logged_by_what_it_was() {
+    let (mut user, mut status, log) = (null_mut(), UserStatus::default(), holm_denied_open());
+    let rules = b"on nopass ~app:* +get";
+    let by =
+        DeniedBy { name: b"app".as_ptr(), name_size: 3, client: b"id=7".as_ptr(), client_size: 4, in_transaction: 0 };
+    let within = DeniedBy { in_transaction: 1, ..by };
+    // SAFETY: pointers to this test's own variables, and handles that are open.
+    unsafe {
+        done(|out| holm_user_open(rules.as_ptr(), rules.len(), &mut user, &mut status, out));
+        let add = |user, given: &[u8], by| call(|out| holm_denied_add(log, user, given.as_ptr(), given.len(), by, out));
+        let ask = |given: &[u8]| {
+            let said = done(|out| holm_denied_answer(log, given.as_ptr(), given.len(), 2, out));
+            String::from_utf8(said).unwrap()
+        };
+        for (user, given, by) in [
+            (user.cast_const(), &b"GET other\r\n"[..], &raw const by),
+            (user, b"GET other\r\n", &raw const by),
+            (user, b"SET app:1 word\r\n", &raw const within),
+            (null(), b"HELLO\r\n", &raw const by),
+        ] {
+            assert_eq!(add(user, given, by).0, 0);
+        }
+        assert!(add(user, b"GET app:1\r\n", &by).0 < 0, "it is allowed");
+        assert!(add(null(), b"GET a\r\n", &by).0 < 0, "it has no password");
+        let (all, latest) = (ask(b"ACL LOG\r\n"), ask(b"ACL LOG 1\r\n"));
+        let mut from = 0;
+        for part in [":1", "auth", "toplevel", "HELLO", ":1", "command", "multi", "set", ":2", "key", "other", "id=7"] {
+            from += all[from..].find(&format!("{part}\r\n")).unwrap_or_else(|| panic!("{part} in {all}"));
+        }
+        assert_eq!(latest.matches("reason").count(), 1);
+        assert!(ask(b"ACL LOG x\r\n").starts_with("-ERR "));
+        assert_eq!((ask(b"ACL LOG RESET\r\n"), ask(b"ACL LOG\r\n")), ("+OK\r\n".into(), "*0\r\n".into()));
+        holm_user_close(user);
+        holm_denied_close(log);
     }
 }

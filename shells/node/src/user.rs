@@ -1,7 +1,7 @@
 //! Users: what a front asks when one signs in, sends a command or is changed.
 
 use crate::door::{Answer, OK, REFUSED, Refusal, close, door};
-use crate::front::request;
+use crate::front::{encoded, request};
 use crate::raw::{Bytes, give, handle, place, slice, take};
 use holm_accounts::User;
 use holm_commands::{Protocol, Reply};
@@ -9,7 +9,7 @@ use holm_node::Accounts;
 use std::ffi::c_int;
 use std::sync::LazyLock;
 
-static ACCOUNTS: LazyLock<Accounts> = LazyLock::new(Accounts::default);
+pub(crate) static ACCOUNTS: LazyLock<Accounts> = LazyLock::new(Accounts::default);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,9 +103,7 @@ pub unsafe extern "C" fn holm_acl(
         let (user, given) = unsafe { (user.as_ref(), slice(given, size)?) };
         let fill = |bytes: &mut [u8]| getrandom::fill(bytes).is_ok();
         let reply = request(given, |arguments| ACCOUNTS.answer(user, arguments, fill))?;
-        let mut bytes = Vec::new();
-        reply.encode(if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 }, &mut bytes);
-        Ok((OK, bytes))
+        Ok((OK, encoded(&reply, protocol)))
     };
     // SAFETY: by the contract of the header.
     unsafe { door(out, work) }

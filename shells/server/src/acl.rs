@@ -8,17 +8,14 @@
 //! | module | |
 //! |---|---|
 //! | `file` | users at rest |
-//! | `denied_log` | what users were refused |
 
-mod denied_log;
 mod file;
 
 use crate::commands::OWN;
 use crate::replace_file::replace_file;
 use crate::settings::Settings;
 use anyhow::Context;
-use denied_log::DeniedLog;
-use holm_accounts::{Catalog, DEFAULT, Denied, User, password_rules};
+use holm_accounts::{Catalog, DEFAULT, Denied, DeniedLog, User, password_rules};
 use holm_commands::{Arguments, Command};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -104,6 +101,16 @@ impl Acl {
 
     fn write(&self) -> RwLockWriteGuard<'_, Accounts> {
         self.accounts.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a refusal, in a context: alone, or within a transaction.
+    pub(crate) fn note_denied(&self, denied: Denied, context: &'static str, user: &[u8], client: String) {
+        // A wrong name may be a password that was given in its place.
+        let known = (!matches!(denied, Denied::Password(_))).then(|| tracing::field::display(user.escape_ascii()));
+        let object = denied.object();
+        tracing::info!(reason = denied.reason(), object = %object.escape_ascii(), user = known, "a user was refused");
+        drop(object);
+        self.log.add(denied, context, user, client);
     }
 
     fn check_exposure(&self, default: &User) -> Result<(), String> {

@@ -208,7 +208,8 @@ fn authenticate(shared: &Shared, request: &Request) -> Result<Arc<Account>, Answ
     let user = if user.is_empty() { DEFAULT } else { user };
     shared.acl.authenticate(user, password).ok_or_else(|| {
         shared.statistics.denied.fetch_add(1, Ordering::Relaxed);
-        shared.acl.log.add(Denied::Password("HTTP"), "toplevel", user, format!("addr={} cmd=http", request.peer));
+        let client = format!("addr={} cmd=http", request.peer);
+        shared.acl.note_denied(Denied::Password("HTTP"), "toplevel", user, client);
         refused()
     })
 }

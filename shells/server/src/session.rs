@@ -353,7 +353,7 @@ impl Session {
     pub(crate) fn note_denied(&self, shared: &Shared, denied: Denied, context: &'static str, user: &[u8]) {
         shared.statistics.denied.fetch_add(1, Ordering::Relaxed);
         self.note_details();
-        shared.acl.log.add(denied, context, user, self.client.line());
+        shared.acl.note_denied(denied, context, user, self.client.line());
     }
 
     /// Becomes a user.

@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::topics::TopicKind;
 use holm_accounts::{DEFAULT, categories, commands_of, describe, dry_run, make_password, rules_of};
-use holm_commands::{Arguments, Outcome, Refusal, Reply, help, integer, wrong_words};
+use holm_commands::{Arguments, Outcome, Refusal, Reply, help, wrong_words};
 
 const NO_FILE: Refusal = Refusal::text(
     "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER \
@@ -29,7 +29,7 @@ pub(super) fn acl(session: &mut Session, shared: &Shared, arguments: &Arguments<
         (b"cat", 2) => Ok(categories()),
         (b"cat", 3) => commands_of(&users.catalog, &arguments[2]),
         (b"genpass", 2 | 3) => make_password(arguments, |bytes| getrandom::fill(bytes).is_ok()),
-        (b"log", 2 | 3) => log(users, arguments),
+        (b"log", 2 | 3) => users.log.answer(arguments),
         (b"load" | b"save", 2) if !users.has_file() => Err(NO_FILE),
         (b"load", 2) => load(session, shared),
         (b"save", 2) => save(users),
@@ -75,15 +75,6 @@ fn disconnect(session: &mut Session, shared: &Shared, is_meant: impl Fn(&Client)
             shared.clients.remove(client.place.id);
         }
     }
-}
-
-fn log(users: &Acl, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    if arguments.is(2, "reset") {
-        users.log.clear();
-        return Ok(Reply::OK);
-    }
-    let count = arguments.get(2).map_or(Ok(10), integer)?;
-    Ok(users.log.latest(usize::try_from(count).unwrap_or(0)))
 }
 
 fn load(session: &mut Session, shared: &Shared) -> Outcome<Reply> {

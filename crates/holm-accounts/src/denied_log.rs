@@ -1,7 +1,7 @@
-//! ACL LOG: what users were refused.
+//! ACL LOG: what users were refused, in memory, wherever users are kept.
 
-use holm_accounts::Denied;
-use holm_commands::Reply;
+use crate::denied::Denied;
+use holm_commands::{Arguments, Outcome, Reply, integer};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -11,6 +11,9 @@ const TOGETHER: u64 = 60;
 
 /// The most entries, unless CONFIG SET has another number.
 const MOST: usize = 128;
+
+/// Entries that ACL LOG answers without a count.
+const SHOWN: i64 = 10;
 
 struct Entry {
     count: i64,
@@ -26,8 +29,8 @@ struct Kept {
     most: usize,
 }
 
-/// The latest refusals, the last one first.
-pub(crate) struct DeniedLog(Mutex<Kept>);
+/// The latest refusals, the last one first. Many threads may share it.
+pub struct DeniedLog(Mutex<Kept>);
 
 impl std::fmt::Debug for DeniedLog {
     fn fmt(&self, into: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,27 +49,21 @@ impl DeniedLog {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn most(&self) -> usize {
+    /// Returns the most entries that are kept.
+    pub fn most(&self) -> usize {
         self.lock().most
     }
 
-    pub(crate) fn set_most(&self, most: usize) {
+    /// Sets the most entries that are kept.
+    pub fn set_most(&self, most: usize) {
         let mut kept = self.lock();
         kept.most = most;
         kept.entries.truncate(most);
     }
 
-    pub(crate) fn clear(&self) {
-        self.lock().entries.clear();
-    }
-
-    /// Notes a refusal, in a context: alone, or within a transaction.
-    pub(crate) fn add(&self, denied: Denied, context: &'static str, user: &[u8], client: String) {
-        // A wrong name may be a password that was given in its place.
-        let known = (!matches!(denied, Denied::Password(_))).then(|| tracing::field::display(user.escape_ascii()));
-        let object = denied.object();
-        tracing::info!(reason = denied.reason(), object = %object.escape_ascii(), user = known, "a user was refused");
-        drop(object);
+    /// Notes a refusal, in a context: alone (`toplevel`), or within a transaction (`multi`). The client is a line that
+    /// describes it. A name that was given with a wrong password may be a password itself, and is kept all the same.
+    pub fn add(&self, denied: Denied, context: &'static str, user: &[u8], client: String) {
         let mut kept = self.lock();
         let is_same = |entry: &Entry| {
             entry.denied == denied
@@ -81,8 +78,20 @@ impl DeniedLog {
         kept.entries.truncate(most);
     }
 
-    /// Returns the latest refusals.
-    pub(crate) fn latest(&self, count: usize) -> Reply {
+    /// Answers ACL LOG, with a count or RESET.
+    ///
+    /// # Errors
+    /// The count is no number.
+    pub fn answer(&self, arguments: &Arguments<'_>) -> Outcome<Reply> {
+        if arguments.is(2, "reset") {
+            self.lock().entries.clear();
+            return Ok(Reply::OK);
+        }
+        let count = arguments.get(2).map_or(Ok(SHOWN), integer)?;
+        Ok(self.latest(usize::try_from(count).unwrap_or(0)))
+    }
+
+    fn latest(&self, count: usize) -> Reply {
         let describe = |entry: &Entry| {
             Reply::Map(vec![
                 (Reply::fixed("count"), Reply::Integer(entry.count)),
