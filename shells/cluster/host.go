@@ -226,7 +226,7 @@ func nodeConfig(folder string, with *settings, heard raftio.IRaftEventListener) 
 		CertFile:          with.Certificate,
 		KeyFile:           with.Key,
 		RaftEventListener: heard,
-		Expert:            config.ExpertConfig{LogDB: log, Engine: engine},
+		Expert:            config.ExpertConfig{LogDB: log, Engine: engine, TransportFactory: transports{}},
 	}
 }
 
