@@ -11,8 +11,13 @@ use crate::payload_packed::{int_set, list_pack, zip_list};
 const VERSION: u16 = 8;
 /// The latest version that is read.
 const LATEST: u16 = 11;
-/// The most bytes that a payload may stand for: a few of its own can stand for many.
-const MOST: usize = 64 << 20;
+/// The most bytes that a payload may stand for: a few of its own can stand for many. Packed strings count twice, as what
+/// they lie in and by themselves.
+const MOST: usize = 128 << 20;
+/// What a string counts beside its bytes, which may be none.
+const STRING_COST: usize = 16;
+/// The most bytes of a packed form, whose entries of two bytes each become a string. Redis packs far fewer.
+const MOST_PACKED: usize = 4 << 20;
 
 const STRING: u8 = 0;
 const LIST: u8 = 1;
@@ -145,6 +150,7 @@ impl<'a> Reader<'a> {
     }
 
     fn string(&mut self) -> Option<Vec<u8>> {
+        self.spend(STRING_COST)?;
         let number = |number: i64| Some(number.to_string().into_bytes());
         match self.length_or_form()? {
             Length::Plain(length) => {
@@ -171,8 +177,9 @@ impl<'a> Reader<'a> {
 
     /// Reads a string that has strings in one of the packed forms.
     fn packed(&mut self, unpack: fn(&[u8]) -> Option<Strings>) -> Option<Strings> {
-        let strings = unpack(&self.string()?)?;
-        self.spend(strings.iter().map(Vec::len).sum())?;
+        let packed = self.string().filter(|packed| packed.len() <= MOST_PACKED)?;
+        let strings = unpack(&packed)?;
+        self.spend(strings.iter().map(|string| string.len() + STRING_COST).sum())?;
         Some(strings)
     }
 

@@ -1,4 +1,4 @@
-use super::{MOST, Value, decode, decompress, encode, sum};
+use super::{MOST, MOST_PACKED, SET, STRING_COST, Value, decode, decompress, encode, sum};
 use proptest::prelude::*;
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -105,6 +105,29 @@ fn a_few_bytes_do_not_become_many() {
     content.extend([9, 0]);
     content.extend(sum(&content).to_le_bytes());
     assert_eq!(decode(&content), Some(None));
+}
+
+fn with_sum(mut content: Vec<u8>) -> Vec<u8> {
+    content.extend([9, 0]);
+    content.extend(sum(&content).to_le_bytes());
+    content
+}
+
+/// A string without bytes takes memory, too, and a packed number of two bytes becomes a string.
+#[test]
+fn strings_count_beside_their_bytes() {
+    let count = MOST / STRING_COST + 1;
+    let mut empty = vec![SET, 0x80];
+    empty.extend((count as u32).to_be_bytes());
+    empty.resize(empty.len() + count, 0);
+    assert_eq!(decode(&with_sum(empty)), Some(None));
+    let numbers = (MOST_PACKED / 2) as u32;
+    let mut packed = vec![11, 0x80];
+    packed.extend((8 + 2 * numbers).to_be_bytes());
+    packed.extend([2, 0, 0, 0]);
+    packed.extend(numbers.to_le_bytes());
+    packed.resize(packed.len() + 2 * numbers as usize, 0);
+    assert_eq!(decode(&with_sum(packed)), Some(None));
 }
 
 proptest! {
