@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `request`, `arguments` | the parser of requests, and the words of a command |
 //! | `reply` | replies as values, and their bytes in both versions of the protocol |
-//! | `command`, `subcommand`, `table` | what is known about each command; the table of all, with one line for each function |
+//! | `command`, `subcommand`, `table` | what is known about each command; the table of all, a line for each function |
 //! | `store`, `spaces` | what commands need of a store; the stores over keyspaces |
 //! | `over_holm` | which keyspaces the databases of a server have |
 //! | `execute`, `one_key`, `many_gets`, `joined` | running commands: one, several at one instant, or at a snapshot |

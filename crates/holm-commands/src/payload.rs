@@ -1,5 +1,5 @@
-//! The bytes of DUMP and RESTORE, which Redis has: a value as in its files, a version and a sum. Values are written in the
-//! plain forms, which each Redis since 4.0 reads. What is read may have any form that Redis 4.0 to 7.2 writes.
+//! The bytes of DUMP and RESTORE, which Redis has: a value as in its files, a version and a sum. Values are written in
+//! the plain forms, which each Redis since 4.0 reads. What is read may have any form that Redis 4.0 to 7.2 writes.
 //!
 //! ```text
 //! type 1 | value | version 2, little end first | CRC64 8, little end first
@@ -11,8 +11,8 @@ use crate::payload_packed::{int_set, list_pack, zip_list};
 const VERSION: u16 = 8;
 /// The latest version that is read.
 const LATEST: u16 = 11;
-/// The most bytes that a payload may stand for: a few of its own can stand for many. Packed strings count twice, as what
-/// they lie in and by themselves.
+/// The most bytes that a payload may stand for: a few of its own can stand for many. Packed strings count twice, as
+/// what they lie in and by themselves.
 const MOST: usize = 128 << 20;
 /// What a string counts beside its bytes, which may be none.
 const STRING_COST: usize = 16;
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
         Some(strings)
     }
 
-    /// Reads the parts of a list. From a version on, each begins with its form: an element, or elements that are packed.
+    /// Reads the parts of a list. From a version on, each begins with its form: an element, or packed elements.
     fn list(&mut self, has_forms: bool) -> Option<Strings> {
         let mut elements = Vec::new();
         for _ in 0..self.length()? {

@@ -1,3 +1,5 @@
+//! Payloads of Redis, and what is encoded here, are decoded; other bytes are refused, with bounded memory.
+
 use super::{MOST, MOST_PACKED, SET, STRING_COST, Value, decode, decompress, encode, sum};
 use proptest::prelude::*;
 
@@ -26,8 +28,8 @@ fn payloads_of_redis_have_their_values() {
         ("00c2000000800a00c74f873e33558187", text("-2147483648")),
         ("00c30a405002616261e042010161620a00949d5f0eb1dea445", text(&"ab".repeat(40))),
         (
-            "1205020d0d0000000200816102dffb02ff020f0f0000000200c12c02f270110104ff02161600000002008362626204f400f2052a0100\
-             000009ff0210100000000200f3816967ff05cfa002ff020c0c0000000100f280841e04ff0a00be6ec19e5a177791",
+            "1205020d0d0000000200816102dffb02ff020f0f0000000200c12c02f270110104ff02161600000002008362626204f400f2052a01\
+             00000009ff0210100000000200f3816967ff05cfa002ff020c0c0000000100f280841e04ff0a00be6ec19e5a177791",
             Value::List(strings(&["a", "-5", "300", "70000", "bbb", "5000000000", "-9999999", "4000", "2000000"])),
         ),
         (
@@ -132,7 +134,9 @@ fn strings_count_beside_their_bytes() {
 
 proptest! {
     #[test]
-    fn what_is_encoded_is_decoded(strings in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..100)) {
+    fn what_is_encoded_is_decoded(
+        strings in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..100),
+    ) {
         let pairs: Vec<_> = strings.iter().flat_map(|string| [string.clone(), string.clone()]).collect();
         let scored = strings.iter().map(|string| (string.clone(), string.len() as f64 / 7.0)).collect();
         for value in [
@@ -151,7 +155,11 @@ proptest! {
 
     /// Bytes behind a right sum may be anything: they are a value or none, without a panic.
     #[test]
-    fn no_bytes_panic(kind in 0_u8..22, mut content in prop::collection::vec(any::<u8>(), 0..60), head in any::<bool>()) {
+    fn no_bytes_panic(
+        kind in 0_u8..22,
+        mut content in prop::collection::vec(any::<u8>(), 0..60),
+        head in any::<bool>(),
+    ) {
         if head && content.len() > 5 {
             // The length of a packed form, so that more of its bytes are looked at.
             content[0] = (content.len() - 1).min(63) as u8;

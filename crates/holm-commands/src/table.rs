@@ -96,7 +96,7 @@ const KEYS: &[Command<Function>] = &[
     of("dbsize", 1, POINT, NONE, keys::dbsize, "Counts the keys of a database"),
     container(of("object", -2, NEAR, Keys::Span(2, 2, 1), keys::object, "ENCODING, REFCOUNT, IDLETIME, FREQ, HELP"),
         keys::OF_OBJECT),
-    container(of("memory", -2, READ, Keys::Span(2, 2, 1), keys::memory, "USAGE: the bytes of a key at rest; PURGE, HELP"),
+    container(of("memory", -2, READ, Keys::Span(2, 2, 1), keys::memory, "USAGE: bytes of a key at rest; PURGE, HELP"),
         keys::OF_MEMORY),
     of("sort", -2, WRITE, STORES, sort::sort, "Sorts elements: BY, LIMIT, GET, ASC, DESC, ALPHA, STORE"),
     of("sort_ro", -2, READ, ONE, sort::sort_ro, "Sorts elements, as SORT without STORE"),

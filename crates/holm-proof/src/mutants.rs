@@ -44,8 +44,8 @@ pub fn every_trial() -> bool {
     std::env::var_os(EVERY_TRIAL).is_some()
 }
 
-/// Whether only operations are searched, by single crashes. With versions, the searches that reach the steps of recovery
-/// take minutes where images are many, and are left to [`EVERY_TRIAL`].
+/// Whether only operations are searched, by single crashes. With versions, the searches that reach the steps of
+/// recovery take minutes where images are many, and are left to [`EVERY_TRIAL`].
 fn is_sampled(subject: &'static Subject) -> bool {
     subject.has_many_images() && subject.capabilities.per_epoch && !every_trial()
 }

@@ -96,8 +96,9 @@ impl Subject {
     }
 
     /// Whether tests open many times the images of a block of 512 bytes: leaves of several blocks, leaves of two
-    /// kilobytes, and versions of lines or links instead of slots, all of which recovery reads. The explorer then crashes
-    /// again after fewer images, and its hunt for mutants is sampled, unless [`crate::mutants::EVERY_TRIAL`] is set.
+    /// kilobytes, and versions of lines or links instead of slots, all of which recovery reads. The explorer then
+    /// crashes again after fewer images, and its hunt for mutants is sampled, unless [`crate::mutants::EVERY_TRIAL`]
+    /// is set.
     pub(crate) fn has_many_images(&self) -> bool {
         let by_slot = self.capabilities.commits_leaves || !self.capabilities.per_epoch;
         self.blocks > 1 || self.block > 1_024 || !by_slot

@@ -1,10 +1,10 @@
 //! Waiting for events: a worker that expects the next ones at once asks for them again and again before it sleeps.
 //!
 //! A thread that sleeps must be woken, and who wakes it pays: the client's send, on the same machine, or the kernel's
-//! network thread. Where requests follow each other within some tens of microseconds, that costs more than the requests.
-//! How long a worker stays awake adapts, as the polling of halted virtual processors does in KVM: longer when a sleep has
-//! turned out to be short, and not at all when it was long. Between two questions it yields, so that it takes no time
-//! from threads that have something to do.
+//! network thread. Where requests follow each other within some tens of microseconds, that costs more than they do.
+//! How long a worker stays awake adapts, as the polling of halted virtual processors does in KVM: longer when a sleep
+//! has turned out to be short, and not at all when it was long. Between two questions it yields, so that it takes no
+//! time from threads that have something to do.
 
 use mio::{Events, Poll};
 use std::io;

@@ -129,8 +129,8 @@ const BEFORE_AUTH: Refusal = Refusal::text("NOAUTH Authentication required.");
 /// The most bytes of commands within MULTI.
 const MOST_QUEUED: usize = 256 << 20;
 
-/// Whether a line is the first of a POST of HTTP, or a header that each request of HTTP has. A page of the web can make a
-/// browser send both to any port, and commands in the body: none of them may run.
+/// Whether a line is the first of a POST of HTTP, or a header that each request of HTTP has. A page of the web can make
+/// a browser send both to any port, and commands in the body: none of them may run.
 fn is_of_http(name: &[u8]) -> bool {
     [&b"post"[..], b"host:"].iter().any(|word| name.eq_ignore_ascii_case(word))
 }

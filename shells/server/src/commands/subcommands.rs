@@ -47,7 +47,7 @@ pub(super) const COMMAND: &[Subcommand] = &[
     of("count", 2, "", "Return the number of commands."),
     of("docs", -2, "[<command> ...]", "Return what commands do, all by default."),
     of("getkeys", -3, "<command> [<arg> ...]", "Return the keys of a whole command."),
-    of("getkeysandflags", -3, "<command> [<arg> ...]", "Return the keys of a whole command, and whether it writes them."),
+    of("getkeysandflags", -3, "<command> [<arg> ...]", "Return the keys of a command, and whether it writes them."),
     of("info", -2, "[<command> ...]", "Return words, flags, keys and categories of commands, all by default."),
     of("list", -2, "[FILTERBY (MODULE <name>|ACLCAT <category>|PATTERN <pattern>)]", "Return names of commands."),
     HELP,

@@ -79,11 +79,14 @@ fn config_set_changes_all_parameters_or_none() {
         ("config get slowlog-max-len", "[slowlog-max-len 128]"),
         (
             "config set requirepass secret slowlog-max-len x",
-            "-ERR CONFIG SET failed (possibly related to argument 'slowlog-max-len') - argument couldn't be parsed into \
-             an integer",
+            "-ERR CONFIG SET failed (possibly related to argument 'slowlog-max-len') - argument couldn't be parsed \
+             into an integer",
         ),
-        ("auth any", "-ERR AUTH <password> called without any password configured for the default user. Are you \
-          sure your configuration is correct?"),
+        (
+            "auth any",
+            "-ERR AUTH <password> called without any password configured for the default user. Are you \
+          sure your configuration is correct?",
+        ),
         (
             "config set maxclients 77 MAXCLIENTS 78",
             "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - duplicate parameter",
