@@ -6,6 +6,7 @@
 //! ```
 
 use crate::payload_packed::{int_set, list_pack, zip_list};
+use crc::{CRC_64_REDIS, Crc};
 
 /// The version of files in which scores are binary.
 const VERSION: u16 = 8;
@@ -38,23 +39,10 @@ pub(crate) enum Value {
     SortedSet(Vec<(Vec<u8>, f64)>),
 }
 
-/// The sum of Redis: the polynomial of Jones, low bits first.
+const SUM: Crc<u64> = Crc::<u64>::new(&CRC_64_REDIS);
+
 fn sum(bytes: &[u8]) -> u64 {
-    const TABLE: [u64; 256] = {
-        let mut table = [0; 256];
-        let mut index = 0;
-        while index < 256 {
-            let (mut value, mut bit) = (index as u64, 0);
-            while bit < 8 {
-                value = (value >> 1) ^ if value & 1 == 1 { 0x95ac_9329_ac4b_c9b5 } else { 0 };
-                bit += 1;
-            }
-            table[index] = value;
-            index += 1;
-        }
-        table
-    };
-    bytes.iter().fold(0, |sum, byte| TABLE[usize::from(sum as u8 ^ byte)] ^ (sum >> 8))
+    SUM.checksum(bytes)
 }
 
 fn push_length(bytes: &mut Vec<u8>, length: usize) {

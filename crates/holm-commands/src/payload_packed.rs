@@ -9,6 +9,12 @@ fn split<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     Some(*taken)
 }
 
+/// Reads the byte below the high bits of a number.
+fn with_low_byte(high: usize, bytes: &mut &[u8]) -> Option<usize> {
+    let [low] = split(bytes)?;
+    Some(high << 8 | usize::from(low))
+}
+
 fn string(bytes: &mut &[u8], length: usize) -> Option<Vec<u8>> {
     let (taken, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
@@ -44,11 +50,11 @@ pub(crate) fn list_pack(bytes: &[u8]) -> Option<Strings> {
             0..=0x7f => text(first.into())?,
             0x80..=0xbf => string(&mut rest, low(6))?,
             0xc0..=0xdf => {
-                let number = (low(5) << 8 | usize::from(split::<1>(&mut rest)?[0])) as i64;
+                let number = with_low_byte(low(5), &mut rest)? as i64;
                 text(if number < 1 << 12 { number } else { number - (1 << 13) })?
             }
             0xe0..=0xef => {
-                let length = low(4) << 8 | usize::from(split::<1>(&mut rest)?[0]);
+                let length = with_low_byte(low(4), &mut rest)?;
                 string(&mut rest, length)?
             }
             0xf0 => {
@@ -85,7 +91,7 @@ pub(crate) fn zip_list(bytes: &[u8]) -> Option<Strings> {
         found.push(match first {
             0..=0x3f => string(&mut rest, low)?,
             0x40..=0x7f => {
-                let length = low << 8 | usize::from(split::<1>(&mut rest)?[0]);
+                let length = with_low_byte(low, &mut rest)?;
                 string(&mut rest, length)?
             }
             0x80 => {
