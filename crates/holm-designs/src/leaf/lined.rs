@@ -183,14 +183,21 @@ impl Lined {
             let rank = (!is_aged(line), elsewhere, in_line(stale, line) == 0);
             (!is_dirty(line), rank, in_line(newest, line).count_ones())
         });
-        let slot = |line: usize, least: u32| {
+        let mut cramped = None;
+        for line in lines {
             let free = self.free(context, line, epoch);
+            if free == 0 {
+                continue;
+            }
             // An aged copy goes, whatever else is free in its line.
-            let first = if free & in_line(aged, line) == 0 { free } else { free & in_line(aged, line) };
-            (free.count_ones() >= least).then(|| line * PAIRS + first.trailing_zeros() as usize)
-        };
-        let roomy = |line: usize| slot(line, if is_dirty(line) || is_aged(line) { 1 } else { 2 });
-        lines.into_iter().find_map(roomy).or_else(|| lines.into_iter().find_map(|line| slot(line, 1)))
+            let past = free & in_line(aged, line);
+            let slot = line * PAIRS + if past == 0 { free } else { past }.trailing_zeros() as usize;
+            if is_dirty(line) || is_aged(line) || free.count_ones() >= 2 {
+                return Some(slot);
+            }
+            cramped = cramped.or(Some(slot));
+        }
+        cramped
     }
 
     /// Removes the older copies in these slots from the lines that hold them, `except` one line.
