@@ -191,11 +191,7 @@ func (c *connection) refuse(one route) bool {
 
 // denied returns the reply to a command that the user may not carry out, and notes that; nothing if it may.
 func (c *connection) denied(request []byte, inTransaction bool) []byte {
-	refused, by := c.account.refusal(request)
-	if refused != nil && by != nil {
-		c.host.denied.add(by, request, inTransaction, c.account.name, c.describe())
-	}
-	return refused
+	return c.host.refused(c.account, request, inTransaction, c.describe)
 }
 
 func (c *connection) keyed(one route) {

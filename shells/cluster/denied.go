@@ -53,6 +53,16 @@ func (d *deniedLog) add(by *user, request []byte, inTransaction bool, name, clie
 	}
 }
 
+// refused returns the reply to a command that an account may not carry out, and notes that; nothing if it may. A line
+// describes the client.
+func (h *host) refused(asking *account, request []byte, inTransaction bool, client func() string) []byte {
+	reply, by := asking.refusal(request)
+	if reply != nil && by != nil {
+		h.denied.add(by, request, inTransaction, asking.name, client())
+	}
+	return reply
+}
+
 // answer answers ACL LOG.
 func (d *deniedLog) answer(request []byte, protocol int) ([]byte, error) {
 	defer runtime.KeepAlive(d)

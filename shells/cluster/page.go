@@ -77,18 +77,14 @@ func (h *host) maySeePages(from *http.Request) bool {
 	if asking == nil {
 		asking = h.accounts.signIn(name, given)
 	}
-	client := "addr=" + from.RemoteAddr + " cmd=http"
+	client := func() string { return "addr=" + from.RemoteAddr + " cmd=http" }
 	if asking == nil {
 		if isGiven {
-			h.denied.add(nil, appendRequest(nil, "HTTP"), false, name, client)
+			h.denied.add(nil, appendRequest(nil, "HTTP"), false, name, client())
 		}
 		return false
 	}
-	refused, by := asking.refusal(appendRequest(nil, "INFO"))
-	if refused != nil && by != nil {
-		h.denied.add(by, appendRequest(nil, "INFO"), false, asking.name, client)
-	}
-	return refused == nil
+	return h.refused(asking, appendRequest(nil, "INFO"), false, client) == nil
 }
 
 // groupRow is a group, as the page shows it.
