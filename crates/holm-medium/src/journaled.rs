@@ -48,7 +48,7 @@ pub use counters::JournalCounters;
 pub use data_files::Journaled;
 pub use index_file::{INDEX_FILE, NEW_INDEX_FILE};
 pub use logged::Logged;
-pub use open::{CREATED_FILES, doubts, open, open_read_only};
+pub use open::{CREATED_FILES, UNFINISHED_FILE, doubts, open, open_read_only};
 pub use opened::{Agrees, JournaledOptions, Opened};
 pub use opened_state::{OpenedState, ReadOnlyLock};
 pub use recovery::{Found, Recovery, Tail};

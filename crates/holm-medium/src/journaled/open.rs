@@ -66,8 +66,12 @@ fn first_block(geometry: &Geometry) -> u32 {
     (BLOCK as u32).div_ceil(geometry.leaf_block.max(1))
 }
 
+/// The mark of a database that is being made of a backup or by a repair, and is nobody's yet.
+pub const UNFINISHED_FILE: &str = "unfinished";
+
 /// The files that the creation of a database leaves, complete or interrupted.
-pub const CREATED_FILES: [&str; 6] = ["leaves", "records", "log.0", "log.1", "superblock", "superblock.new"];
+pub const CREATED_FILES: [&str; 7] =
+    ["leaves", "records", "log.0", "log.1", "superblock", "superblock.new", UNFINISHED_FILE];
 
 /// Creates a database; `None` if another process has created one meanwhile.
 fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &JournaledOptions) -> Result<Option<Opened>> {

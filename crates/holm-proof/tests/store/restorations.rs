@@ -4,6 +4,7 @@
 use crate::each_call;
 use crate::history::{Contents, Mode, contents};
 use holm::{Database, Durability, Error};
+use holm_medium::vfs::{How, Vfs as _};
 use holm_proof::disk::{Fault, SimDisk};
 
 const MODE: Mode = Mode::new(false, Durability::OnSync);
@@ -145,6 +146,7 @@ fn a_used_folder_is_left_alone() {
     assert_eq!(disk.contents("/copy/records".as_ref()), Some(before));
 
     let partial: Database = MODE.builder(&disk).open("/other.partial").expect("a sound disk");
+    disk.open("/other.partial/unfinished".as_ref(), How::CREATE).expect("a sound disk");
     let refused = MODE.builder(&disk).restore(&mut &backup.stream[..], "/other");
     assert!(matches!(refused, Err(Error::Locked { .. })), "{refused:?}");
     partial.close().expect("a sound disk");

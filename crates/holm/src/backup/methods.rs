@@ -81,8 +81,8 @@ impl Database {
 
     /// Makes a copy of the database in a folder, as it is at one instant. The folder must not exist, or be empty. It
     /// gets its name only once the copy is complete and durable; a copy that is cut short leaves a folder
-    /// `<name>.partial`, which the next one removes. The copy has a log and an identity of its own, and is compact.
-    /// O(n log n).
+    /// `<name>.partial` with a file `unfinished`, which the next one removes. The copy has a log and an identity of its
+    /// own, and is compact. O(n log n).
     ///
     /// # Errors
     /// As [`Database::backup_to`] and [`Database::restore`].
@@ -108,7 +108,7 @@ impl Database {
     ///
     /// # Errors
     /// - [`Corrupt`](Error::Corrupt), [`Foreign`](Error::Foreign), [`Version`](Error::Version): the stream is damaged,
-    ///   ends early, or is none.
+    ///   ends early, or is none. `Foreign`, too, if a folder `<name>.partial` is there that no attempt has left.
     /// - [`WrongBase`](Error::WrongBase): the stream is an incremental backup.
     /// - [`Io`](Error::Io): the reader or the operating system refused a call; of kind `AlreadyExists` if the folder
     ///   contains anything.

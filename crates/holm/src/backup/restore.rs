@@ -15,8 +15,8 @@ use crate::operation::Operation;
 use crate::options::Builder;
 use crate::record_buffer::write_record;
 use holm_medium::log::is_segment_name;
-use holm_medium::vfs::{How, Vfs};
-use holm_medium::{CREATED_FILES, INDEX_FILE, NEW_INDEX_FILE};
+use holm_medium::vfs::{How, Vfs, VfsFile};
+use holm_medium::{CREATED_FILES, INDEX_FILE, NEW_INDEX_FILE, UNFINISHED_FILE};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,9 @@ pub(crate) fn build<T>(builder: &Builder, folder: &Path, fill: impl FnOnce(&Arc<
     refuse_if_used(&*vfs, folder)?;
     let partial = partial_of(folder)?;
     remove_stale(&*vfs, &partial)?;
-    let created = builder.clone().create(true).durability(Durability::OnSync).open(&partial);
+    // The mark is locked until the superblock is.
+    let created = mark_unfinished(&*vfs, &partial)
+        .and_then(|_mark| builder.clone().create(true).durability(Durability::OnSync).open(&partial));
     let db = created.inspect_err(|_| {
         // Only what no process has locked: another attempt may have begun at the same time.
         let _ = remove_stale(&*vfs, &partial);
@@ -119,7 +121,24 @@ pub(crate) fn would_change(kept: &Path, folder: &Path) -> Result<bool> {
 }
 
 /// The files that carry the lock of a database, or of one that is being created.
-const LOCKED: [&str; 2] = ["superblock", "superblock.new"];
+const LOCKED: [&str; 3] = ["superblock", "superblock.new", UNFINISHED_FILE];
+
+/// Creates the folder of an attempt with the mark that it is one, which alone allows a later attempt to remove it.
+/// Returns the mark with its lock.
+///
+/// # Errors
+/// `Locked`: another attempt has begun at the same time.
+fn mark_unfinished(vfs: &dyn Vfs, partial: &Path) -> Result<Box<dyn VfsFile>> {
+    let path = partial.join(UNFINISHED_FILE);
+    vfs.create_dir(partial).map_err(failed("creating", partial))?;
+    let mark = vfs.open(&path, How::CREATE).map_err(failed("creating", &path))?;
+    if !mark.lock(true).map_err(failed("locking", &path))? {
+        return Err(Error::Locked { holder: mark.lock_holder(), path });
+    }
+    // Before any other file is: a loss of power leaves no database without its mark.
+    vfs.sync_dir(partial).map_err(failed("syncing", partial))?;
+    Ok(mark)
+}
 
 /// Removes what attempts left that were cut short.
 ///
@@ -160,18 +179,25 @@ fn leftovers(vfs: &dyn Vfs, folder: &Path) -> Result<Option<Vec<String>>> {
     let created = names.iter().any(|name| name == "superblock");
     let is_later = |name: &str| [INDEX_FILE, NEW_INDEX_FILE].contains(&name) || is_segment_name(name);
     let is_own = |name: &str| CREATED_FILES.contains(&name) || created && is_later(name);
-    match names.iter().find(|name| !is_own(name)) {
-        Some(foreign) => {
-            let (path, found) = (folder.into(), format!("a file {foreign:?}"));
-            Err(Error::Foreign { path, found, expected: "what an interrupted restoration leaves".into() })
+    let foreign = match names.iter().find(|name| !is_own(name)) {
+        Some(foreign) => Some(format!("a file {foreign:?}")),
+        // A folder without files is one that an attempt has created, or the last that is left of one.
+        None if names.is_empty() || names.iter().any(|name| name == UNFINISHED_FILE) => None,
+        None => Some(format!("files of a database, and none with the name {UNFINISHED_FILE:?}")),
+    };
+    match foreign {
+        Some(found) => {
+            let expected = "nothing, or what an interrupted copy, restoration or repair leaves".into();
+            Err(Error::Foreign { path: folder.into(), found, expected })
         }
         None => Ok(Some(names)),
     }
 }
 
-/// Removes a folder and the files in it.
+/// Removes a folder and the files in it, the mark last: a removal that is cut short can go on.
 fn remove_folder(vfs: &dyn Vfs, folder: &Path) -> io::Result<()> {
-    vfs.list(folder)?.iter().try_for_each(|name| vfs.remove(&folder.join(name)))?;
+    let (marks, others): (Vec<_>, Vec<_>) = vfs.list(folder)?.into_iter().partition(|name| name == UNFINISHED_FILE);
+    others.iter().chain(&marks).try_for_each(|name| vfs.remove(&folder.join(name)))?;
     vfs.remove_dir(folder)
 }
 
@@ -218,7 +244,10 @@ pub(crate) fn put(engine: &Engine, tree: &KeyspaceTree, key: &[u8], value: &[u8]
 fn give_name(vfs: &dyn Vfs, partial: &Path, folder: &Path) -> Result<()> {
     // Replaces an empty folder, and no other.
     vfs.rename_dir(partial, folder).map_err(failed("renaming", partial))?;
-    sync_parent(vfs, folder)
+    sync_parent(vfs, folder)?;
+    // Last: a crash before this leaves a database that is complete, and a mark that means nothing under this name.
+    let mark = folder.join(UNFINISHED_FILE);
+    vfs.remove(&mark).map_err(failed("removing", &mark))
 }
 
 /// Makes the name of a folder durable.
