@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// Bytes of a large page, and the alignment of every reservation.
 pub const LARGE_PAGE: usize = 2 << 20;
 
+/// Pages of a sample that tells how much of a region is in memory.
+const SAMPLE: usize = 256;
+
 /// What the memory of a region is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backing {
@@ -219,10 +222,19 @@ impl Region {
         (self.backing != Backing::Heap).then_some(start..start + self.len())
     }
 
-    /// How many bytes are resident; `None` for heap memory, and where the kernel does not report it. Walks the page
-    /// tables of the process.
-    pub fn resident(&self) -> Option<u64> {
-        self.addresses().and_then(|addresses| sys::mapping_of(&[addresses])).map(|mapping| mapping.resident)
+    /// Whether most of the first `bytes` bytes are in memory, so that reading them does not wait for the disk: three of
+    /// four pages of a sample. So is what the kernel does not report. A system call for each page of the sample.
+    pub(crate) fn is_mostly_in_memory(&self, bytes: usize) -> bool {
+        let Some(addresses) = self.addresses() else { return true };
+        let page = page_size();
+        let pages = bytes.min(addresses.len()) / page;
+        let sample = pages.min(SAMPLE);
+        // A page of each of as many parts.
+        let is_in_memory = |index: &usize| {
+            let address = addresses.start + index * pages / sample * page;
+            sys::is_in_memory(address).unwrap_or(true)
+        };
+        (0..sample).filter(is_in_memory).count() >= sample.div_ceil(4) * 3
     }
 
     /// The kind of memory.

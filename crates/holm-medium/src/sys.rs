@@ -51,7 +51,7 @@ pub(crate) use page::page_size;
 pub(crate) use reservation::{Reservation, Sharing};
 pub use system::boot_id;
 pub(crate) use system::{
-    anonymous_file, direct_flags, expect_reading, fence_all_threads, file_system, keeps_page_cache, lock_holder,
-    mapping_of, punch, register_fences, reserve_space, start_write_back,
+    anonymous_file, direct_flags, expect_reading, fence_all_threads, file_system, is_in_memory, keeps_page_cache,
+    lock_holder, mapping_of, punch, register_fences, reserve_space, start_write_back,
 };
 pub use wall_clock::wall_clock_millis;

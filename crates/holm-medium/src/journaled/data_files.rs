@@ -30,6 +30,9 @@ const STILL_FILLED: u64 = 4 << 20;
 /// The most bytes of one write.
 const MOST_AT_ONCE: u64 = 1 << 20;
 
+/// Lines of a run that are asked for before it is copied.
+const PREFETCHED: u64 = 4;
+
 /// Bytes of the smallest extent: a small database stays small.
 pub(super) const SMALL_EXTENT: u64 = 64 << 10;
 
@@ -234,6 +237,12 @@ impl Journaled {
                 *bytes = word.read().to_le_bytes();
             }
         }
+    }
+
+    /// Prefetches the first of these lines. Of more lines, the processor guesses the rest.
+    pub(crate) fn prefetch_lines(&self, line: u64, count: u64) {
+        let lines = self.image.words(line * LINE, (count.min(PREFETCHED) * LINE / 8) as usize);
+        lines.into_iter().for_each(holm_search::prefetch_lines);
     }
 
     /// Brings the bytes of the image into the data files and syncs them. The kernel already has the bytes of a shared

@@ -62,11 +62,11 @@ fn give_surplus_back(shared: &Shared) {
     }
 }
 
-/// Whether making a leaf index reads little from the disk: three quarters of the leaves are in memory. Otherwise the
-/// checkpoint thread would wait for them, and they would displace what others read.
+/// Whether making a leaf index reads little from the disk. Otherwise the checkpoint thread would wait for the leaves,
+/// and they would displace what others read.
 fn are_leaves_in_memory(shared: &Shared) -> bool {
-    let resident = shared.storage().medium.image().area(Area::Leaves).resident();
-    resident.is_none_or(|bytes| bytes >= shared.storage().space.block_end() / 4 * 3)
+    let storage = shared.storage();
+    storage.medium.image().area(Area::Leaves).is_mostly_in_memory(storage.space.block_end() as usize)
 }
 
 impl CheckpointPolicy {

@@ -17,6 +17,10 @@ use crate::sync::Instant;
 use crate::sync::MutexGuard;
 use crate::sync::atomic::Ordering::Relaxed;
 
+/// Runs of dirty lines that are on their way to the cache while others are copied: about as many as a core asks for at
+/// once.
+const AHEAD: usize = 16;
+
 /// A record buffer of at most this many bytes is always kept.
 const SMALL_BUFFER: u64 = 256 << 10;
 
@@ -137,9 +141,18 @@ fn make_durable(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch, n
 fn collect(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) {
     let medium = &shared.storage().medium;
     epoch_record.begin(ended);
-    shared.storage().clock.drain(ended, |line, count| {
+    let mut copy = |(line, count): (u64, u64)| {
         epoch_record.push_with(line * LINE, (count * LINE) as usize, |out| medium.copy_lines(line, out));
+    };
+    // Other processors have written these lines: they are asked for before those ahead of them are copied.
+    let (mut runs, mut next) = ([(0, 0); AHEAD], 0);
+    shared.storage().clock.drain(ended, |line, count| {
+        medium.prefetch_lines(line, count);
+        let earlier = std::mem::replace(&mut runs[next % AHEAD], (line, count));
+        next += 1;
+        copy(earlier);
     });
+    (next..next + AHEAD).for_each(|index| copy(runs[index % AHEAD]));
 }
 
 /// Handles an error in writing the record of an epoch.

@@ -1,11 +1,12 @@
 //! Linux: prefaulting, preallocation, early write-back, direct transfers, what `/proc` tells, and `membarrier`.
 //!
-//! `unsafe` is allowed in this file: it calls `sync_file_range`, for which no crate here has a call.
+//! `unsafe` is allowed in this file: it calls `sync_file_range` and `mincore`, for which no crate here has a call.
 
 mod smaps;
 
 use super::advice::Advice;
 use super::mapping::Mapping;
+use super::page::page_size;
 use rustix::fd::{AsRawFd, BorrowedFd};
 use rustix::fs::{MemfdFlags, OFlags};
 use rustix::mm::MapFlags;
@@ -134,6 +135,14 @@ pub(crate) fn mapping_of(ranges: &[Range<usize>]) -> Option<Mapping> {
     std::fs::read_to_string("/proc/self/smaps").ok().map(|text| smaps::sum(&text, ranges))
 }
 
+/// Returns whether the page at an address is in memory, mapped or not; `None` if nothing is mapped to the address.
+pub(crate) fn is_in_memory(page: usize) -> Option<bool> {
+    let mut state = 0_u8;
+    // SAFETY: the kernel writes one byte for the one page, and reads nothing there.
+    let done = unsafe { libc::mincore(std::ptr::without_provenance_mut(page), page_size(), &raw mut state) };
+    (done == 0).then_some(state & 1 == 1)
+}
+
 /// Asks for [`fence_all_threads`]; returns whether it is granted.
 pub(crate) fn register_fences() -> bool {
     membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
@@ -156,6 +165,19 @@ mod tests {
         assert_eq!(holder_of(locks, device, 77), Some(11));
         assert_eq!(holder_of(locks, device, 78), Some(14), "another device's number, and the only one");
         assert_eq!(holder_of(locks, device, 7), None);
+    }
+
+    #[test]
+    #[cfg(not(miri))]
+    fn a_page_is_in_memory_once_it_is_written() {
+        let page = page_size();
+        let mut memory = vec![0_u8; 2048 * page];
+        let middle = (memory.as_ptr().addr() + 1024 * page).next_multiple_of(page);
+        assert_eq!(is_in_memory(middle), Some(false), "the system gives large zeroed memory when it is touched");
+        memory.fill(1);
+        assert_eq!(is_in_memory(std::hint::black_box(&memory).as_ptr().addr().next_multiple_of(page)), Some(true));
+        assert_eq!(is_in_memory(middle), Some(true));
+        assert_eq!(is_in_memory(0), None, "nothing is mapped there");
     }
 
     #[test]

@@ -88,6 +88,11 @@ pub(crate) fn mapping_of(_ranges: &[Range<usize>]) -> Option<Mapping> {
     None
 }
 
+/// Returns whether the page at an address is in memory.
+pub(crate) fn is_in_memory(_page: usize) -> Option<bool> {
+    None
+}
+
 /// Asks for [`fence_all_threads`]; returns whether it is granted.
 pub(crate) fn register_fences() -> bool {
     false
