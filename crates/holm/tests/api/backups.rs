@@ -483,26 +483,6 @@ fn a_folder_in_use_is_left_alone() {
     assert_eq!(fs::read_to_string(path("more.partial/today")).expect("left alone"), "coral");
 }
 
-/// A copy to `sea` took a database with the name `sea.partial` for what an earlier copy had left, and removed it.
-#[test]
-fn a_database_whose_name_ends_in_partial_is_no_leftover() {
-    let folder = folder();
-    let (own, copy) = (folder.path().join("sea.partial"), folder.path().join("sea"));
-    let db = relaxed(&own);
-    fill(&db.keyspace("s").expect("a name"), 0..100, b"one");
-    let expected = Contents::of(&db);
-    db.close().expect("sound");
-    let mut stream = Vec::new();
-    relaxed(&folder.path().join("other")).backup_to(&mut stream).expect("memory");
-    for _ in 0..2 {
-        let refused = Database::restore(&mut &stream[..], &copy).expect_err("the name is in use");
-        assert!(matches!(&refused, Error::Foreign { path, .. } if *path == own), "{refused:?}");
-        assert!(refused.to_string().contains("unfinished"), "{refused}");
-    }
-    assert_same(&Contents::of(&relaxed(&own)), &expected);
-    assert!(!copy.exists());
-}
-
 struct Refusing<R>(R, usize);
 
 impl<R: Read> Read for Refusing<R> {

@@ -69,3 +69,20 @@ fn a_repair_refuses_a_new_folder_that_would_change_the_damaged_one() {
     let report = Database::repair(&damaged, folder.path().join("saved")).expect("another folder");
     assert_eq!(report.records, 8_000);
 }
+
+/// A copy to `sea` took a database with the name `sea.partial` for what an earlier copy had left, and removed it.
+#[test]
+fn a_database_whose_name_ends_in_partial_is_no_leftover() {
+    let folder = folder();
+    let (own, copy) = (folder.path().join("sea.partial"), folder.path().join("sea"));
+    filled(&own).close().expect("sound");
+    let before = contents(&own);
+    let mut stream = Vec::new();
+    filled(&folder.path().join("other")).backup_to(&mut stream).expect("memory");
+    for _ in 0..2 {
+        let refused = Database::restore(&mut &stream[..], &copy).expect_err("the name is in use");
+        assert!(matches!(&refused, Error::Foreign { path, .. } if *path == own), "{refused:?}");
+        assert!(refused.to_string().contains("unfinished"), "{refused}");
+        assert!(contents(&own) == before && !copy.exists());
+    }
+}
