@@ -95,11 +95,18 @@ pub(crate) struct ClientDetails {
     /// And their bytes.
     pub(crate) queued_bytes: usize,
     pub(crate) is_blocked: bool,
+    /// It waits until a pause is over.
+    pub(crate) is_parked: bool,
 }
 
 impl ClientDetails {
     pub(crate) fn user(&self) -> &[u8] {
         if self.user.is_empty() { holm_accounts::DEFAULT } else { &self.user }
+    }
+
+    /// Returns whether a command of the client waits.
+    pub(crate) fn waits(&self) -> bool {
+        self.is_blocked || self.is_parked
     }
 
     pub(crate) fn kind(&self) -> ClientKind {
@@ -126,7 +133,7 @@ impl Client {
     /// Returns the line of CLIENT LIST.
     pub(crate) fn line(&self) -> String {
         let details = self.details();
-        let flags = match (&details.queued, details.is_blocked, details.kind()) {
+        let flags = match (&details.queued, details.waits(), details.kind()) {
             (Some(_), _, _) => "x",
             (None, true, _) => "b",
             (None, false, ClientKind::Subscriber) => "P",

@@ -47,7 +47,7 @@ const OF_CONNECTIONS: &[Command<OwnFunction>] = &[
     of("reset", 1, OPEN | UNQUEUED, NONE, connection::reset, "Begins the session anew"),
     of("select", 2, CONNECTION | FAST, NONE, connection::select, "Selects a database"),
     container(of("client", -2, CONNECTION, NONE, clients::client,
-        "ID, GETNAME, SETNAME, SETINFO, INFO, LIST, KILL, UNBLOCK, REPLY, NO-EVICT, NO-TOUCH, TRACKINGINFO, HELP"),
+        "ID, GETNAME, SETNAME, SETINFO, INFO, LIST, KILL, UNBLOCK, PAUSE, UNPAUSE, REPLY, NO-EVICT, NO-TOUCH, HELP"),
         subcommands::CLIENT),
 ];
 

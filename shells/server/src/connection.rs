@@ -98,7 +98,7 @@ impl Connection {
     /// take them.
     pub(crate) fn note_end(&mut self) {
         (self.has_ended, self.is_readable) = (true, true);
-        self.is_dead |= self.session.blocked.is_some();
+        self.is_dead |= self.session.waits_for_others();
     }
 
     /// Reads once, and carries out the commands that are whole, except for the last ones that belong together: for
@@ -161,7 +161,7 @@ impl Connection {
             self.input.drain(..self.start);
             self.start = 0;
         }
-        self.is_dead |= self.has_ended && self.session.blocked.is_some();
+        self.is_dead |= self.has_ended && self.session.waits_for_others();
     }
 
     /// Reads what the socket has, up to a limit. Returns the number of bytes.
@@ -227,7 +227,13 @@ impl Connection {
                         let of = (&input[..], self.start, self.parser.places().unwrap_or_default());
                         match self.session.join(shared, of, &mut run, costs, out) {
                             Joined::Added => {}
-                            Joined::Alone => self.session.execute(shared, &arguments, costs, out),
+                            Joined::Alone => {
+                                self.session.execute(shared, &arguments, costs, out);
+                                if self.session.is_parked {
+                                    self.read_again(self.start);
+                                    break;
+                                }
+                            }
                             Joined::Later(from) => {
                                 self.read_again(from);
                                 break;

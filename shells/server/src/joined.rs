@@ -147,7 +147,7 @@ impl Session {
         last: Option<&'static Command<Function>>,
     ) -> Option<(&'static Command<Function>, Way)> {
         let is_plain = self.queue.is_none() && self.snapshot.is_none() && self.reply_mode == ReplyMode::On;
-        if arguments.len() > MOST_WORDS {
+        if arguments.len() > MOST_WORDS || shared.pause.is_on() {
             return None;
         }
         // Each look is noted where it refuses, so what a user with rules asks for is looked at once, when it runs.
@@ -223,7 +223,8 @@ impl Session {
         for (index, (_, arguments)) in run.iter(input).enumerate().skip(done) {
             self.execute(shared, &arguments, costs, out);
             if self.is_waiting() {
-                later = run.commands.get(index + 1).map(|(_, from, _)| *from);
+                let next = if self.is_parked { index } else { index + 1 };
+                later = run.commands.get(next).map(|(_, from, _)| *from);
                 break;
             }
         }

@@ -16,7 +16,8 @@
 //! | `output_limits`, `sizes` | how much may wait for a client |
 //! | `tls`, `tls_stream` | certificates, and a socket with TLS |
 //! | `http` | the page for operators and the metrics |
-//! | `mail`, `waiting`, `topics` | what threads tell each other |
+//! | `mail`, `waiting`, `topics`, `late_reply` | what threads tell each other |
+//! | `waits`, `pause` | sessions that wait for elements or for the end of a pause |
 //! | `feeds` | changes that clients follow |
 //! | `clients`, `statistics`, `slow_log`, `latency`, `process_memory` | what is known of clients and commands |
 
@@ -31,12 +32,14 @@ mod feeds;
 mod followers;
 mod http;
 mod joined;
+mod late_reply;
 mod latency;
 mod load;
 mod long;
 mod lookout;
 mod mail;
 mod output_limits;
+mod pause;
 mod process_memory;
 mod replace_file;
 mod server;
@@ -53,6 +56,7 @@ mod tls_stream;
 mod together;
 mod topics;
 mod waiting;
+mod waits;
 mod worker;
 
 pub use commands::table_of_commands;

@@ -4,6 +4,7 @@
 //! nothing yet, and is begun anew here. Its connection waits for it; the reply comes back by mail, as bytes.
 
 use crate::clients::Client;
+use crate::late_reply::UnderWay;
 use crate::mail::{ConnectionPlace, Mail};
 use crate::shared::{Shared, now_millis};
 use holm::Snapshot;
@@ -34,18 +35,21 @@ pub(crate) struct LongCommand {
     pub(crate) protocol: Protocol,
     /// The reply promises that what was written is synced.
     pub(crate) must_sync: bool,
+    /// Its number among those that are under way.
+    pub(crate) number: u64,
 }
 
 /// The commands that wait for a thread. `None` ends one.
 pub(crate) struct LongCommands {
     sender: Mutex<Sender<Option<LongCommand>>>,
     receiver: Mutex<Receiver<Option<LongCommand>>>,
+    pub(crate) under_way: UnderWay,
 }
 
 impl Default for LongCommands {
     fn default() -> Self {
         let (sender, receiver) = mpsc::channel();
-        LongCommands { sender: Mutex::new(sender), receiver: Mutex::new(receiver) }
+        LongCommands { sender: Mutex::new(sender), receiver: Mutex::new(receiver), under_way: UnderWay::default() }
     }
 }
 
@@ -108,5 +112,6 @@ pub(crate) fn run(shared: &Shared, thread: usize) {
         shared.latency.note(took, || now_millis() / 1_000, || "command");
         shared.note_slow(&arguments, took.as_nanos() as u64, client, *request);
         shared.mailbox(*place).send(Mail::Answer { id: place.id, bytes });
+        shared.long.under_way.end(long.number);
     }
 }

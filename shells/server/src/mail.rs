@@ -1,5 +1,6 @@
 //! What threads tell each other: new connections, messages of channels, keys with new elements, the stop.
 
+use crate::late_reply::LateReply;
 use crate::stream::Stream;
 use crate::topics::TopicKind;
 use holm_commands::{Reply, Signal};
@@ -59,6 +60,10 @@ pub(crate) enum Mail {
         id: u64,
         bytes: Vec<u8>,
     },
+    /// A reply of another connection that waits until this worker has carried out what it has begun.
+    Pass(Arc<LateReply>),
+    /// The pause is over.
+    Resume,
     /// A connection is to be closed.
     Close {
         id: u64,

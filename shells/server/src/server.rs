@@ -184,7 +184,8 @@ impl Server {
 fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
     let mut pause = SWEEP_PAUSE;
     while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
-        if !shared.sweeps.load(Ordering::SeqCst) {
+        // During a pause, keys stay as they are.
+        if !shared.sweeps.load(Ordering::SeqCst) || shared.pause.is_on() {
             continue;
         }
         let at = At { database: 0, now: now_millis(), seed: 0, cursors: &shared.cursors };

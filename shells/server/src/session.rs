@@ -3,6 +3,7 @@
 use crate::acl::Account;
 use crate::clients::{Client, ClientKind};
 use crate::commands::{OwnFunction, unfollow_all};
+use crate::late_reply;
 use crate::long::{BUDGET, LongCommand};
 use crate::mail::ConnectionPlace;
 use crate::settings::Acknowledge;
@@ -10,6 +11,7 @@ use crate::shared::{Shared, now_millis};
 use crate::statistics::Costs;
 use crate::subscriptions::Subscriptions;
 use crate::topics::TopicKind;
+use crate::waits::Blocked;
 use holm::{Snapshot, Transaction};
 use holm_accounts::Denied;
 use holm_commands::{
@@ -58,14 +60,6 @@ pub(crate) struct Watched {
     pub(crate) order: Vec<u32>,
 }
 
-/// A command that waits for elements.
-pub(crate) struct Blocked {
-    command: &'static Command<Function>,
-    arguments: OwnedArguments,
-    keys: Vec<Signal>,
-    pub(crate) deadline: Option<Instant>,
-}
-
 /// A command that another one has run.
 pub(crate) struct Ran {
     pub(crate) name: &'static str,
@@ -100,8 +94,14 @@ pub(crate) struct Session {
     /// The feeds that it follows.
     pub(crate) followed: BTreeSet<Vec<u8>>,
     pub(crate) blocked: Option<Blocked>,
-    /// Another thread carries out the command.
+    /// Another thread carries out the command, or its reply waits for what others have begun.
     is_away: bool,
+    /// The next command waits until a pause is over.
+    pub(crate) is_parked: bool,
+    /// It is in the worker's list of those.
+    pub(crate) is_listed: bool,
+    /// The reply waits until what others have begun is done.
+    pub(crate) is_late: bool,
     pub(crate) reply_mode: ReplyMode,
     /// What the client wants beyond the server's setting.
     pub(crate) acknowledge: Option<Acknowledge>,
@@ -150,6 +150,9 @@ impl Session {
             followed: BTreeSet::new(),
             blocked: None,
             is_away: false,
+            is_parked: false,
+            is_listed: false,
+            is_late: false,
             reply_mode: ReplyMode::On,
             acknowledge: None,
             snapshot: None,
@@ -197,6 +200,11 @@ impl Session {
             self.is_overflowing |= matches!(refusal, Refusal::TooMany { members } if is_too_large(members));
             Reply::Error(refusal.into_text())
         });
+        if self.is_parked {
+            // It has not begun.
+            self.requests -= 1;
+            return;
+        }
         let took = started.elapsed();
         let nanos = took.as_nanos() as u64;
         if !self.is_waiting() {
@@ -220,6 +228,12 @@ impl Session {
         if !self.is_waiting() && self.last_command != "exec" {
             shared.note_slow(arguments, nanos, &self.client, self.requests);
         }
+        if std::mem::take(&mut self.is_late) {
+            let mut bytes = Vec::new();
+            reply.encode(self.protocol, &mut bytes);
+            late_reply::send(self.place, bytes, &shared.mailboxes, &shared.long.under_way);
+            self.is_away = true;
+        }
         self.answer(&reply, out);
     }
 
@@ -235,7 +249,7 @@ impl Session {
 
     /// Returns whether the reply to the last command comes later.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.blocked.is_some() || self.is_away
+        self.blocked.is_some() || self.is_away || self.is_parked
     }
 
     /// Appends a reply, if the client wants it.
@@ -284,6 +298,10 @@ impl Session {
             Found::Data(_) => about.name,
             Found::Own(_) => shared.acl.catalog.name_of(about.name, arguments.get(1)),
         };
+        if shared.pause.holds(|| self.changes_something(found)) {
+            self.park(true);
+            return Ok(Reply::Null);
+        }
         if let Some(queue) = self.queue.as_mut().filter(|_| about.flags & UNQUEUED == 0) {
             queue.bytes += OwnedArguments::from(*arguments).size();
             if about.flags & ALONE != 0 || queue.bytes > MOST_QUEUED {
@@ -296,6 +314,16 @@ impl Session {
         match found {
             Found::Data(command) => self.run_data(shared, command, arguments),
             Found::Own(command) => (command.run)(self, shared, arguments),
+        }
+    }
+
+    /// Returns whether a command waits while writes are paused: one that may change keys, or sends messages.
+    fn changes_something(&self, found: Found) -> bool {
+        const OTHERS: [&str; 6] = ["pfcount", "publish", "spublish", "flushdb", "flushall", "swapdb"];
+        let alone = |about: Command<()>| about.flags & WRITE != 0 || OTHERS.contains(&about.name);
+        match &self.queue {
+            Some(queue) if found.about().name == "exec" => queue.commands.iter().any(|(found, _)| alone(found.about())),
+            _ => alone(found.about()),
         }
     }
 
@@ -423,7 +451,12 @@ impl Session {
         Ok(reply)
     }
 
-    fn try_data(&mut self, shared: &Shared, command: &Command<Function>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    pub(crate) fn try_data(
+        &mut self,
+        shared: &Shared,
+        command: &Command<Function>,
+        arguments: &Arguments<'_>,
+    ) -> Outcome<Reply> {
         let at = self.at(shared);
         if arguments.len() as u64 > BUDGET && command.flags & BLOCKING == 0 {
             return Err(Refusal::TooLong);
@@ -459,64 +492,12 @@ impl Session {
             snapshot,
             protocol,
             must_sync,
+            number: shared.long.under_way.begin(),
         };
         shared.statistics.long_commands.fetch_add(1, Ordering::Relaxed);
         shared.long.begin(long);
         self.is_away = true;
         Reply::Null
-    }
-
-    /// Tries the command again that waits for elements of a key. Appends its reply if it has one.
-    pub(crate) fn try_again(&mut self, shared: &Shared, key: &Signal, out: &mut Vec<u8>) {
-        let Some(blocked) = self.blocked.take_if(|blocked| blocked.keys.contains(key)) else {
-            // Its wait is over already: the elements are the next one's.
-            shared.waiting.wake(std::slice::from_ref(key), &shared.mailboxes);
-            return;
-        };
-        let started = Instant::now();
-        match self.try_data(shared, blocked.command, &blocked.arguments.lend()) {
-            // Somebody else has taken them: there is nothing to offer to others.
-            Ok(Reply::Wait(_)) => self.blocked = Some(blocked),
-            // The key has a value of another type than this client waits for: no error of this client.
-            Err(Refusal::Text(text)) if text.starts_with("WRONGTYPE") && !self.waits_for(shared, key, &blocked) => {
-                self.blocked = Some(blocked);
-                shared.waiting.pass_on(key, self.place, &shared.mailboxes);
-            }
-            other => {
-                let reply = other.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
-                let keys = blocked.keys.clone();
-                let nanos = started.elapsed().as_nanos() as u64;
-                shared.note_slow(&blocked.arguments.lend(), nanos, &self.client, self.requests);
-                self.end_wait(shared, blocked, &reply, out);
-                shared.waiting.wake(&keys, &shared.mailboxes);
-            }
-        }
-    }
-
-    /// Returns whether a key has what the command waits for, so that its error is about something else.
-    fn waits_for(&mut self, shared: &Shared, (database, key): &Signal, blocked: &Blocked) -> bool {
-        let Some(command) = shared.data.find(b"type") else { return false };
-        let words: OwnedArguments = [b"type", &key[..]].into_iter().collect();
-        let at = At { database: *database, ..self.at(shared) };
-        let wanted = if blocked.command.name.starts_with("bz") { "zset" } else { "list" };
-        let found = shared.databases().execute(command, &words.lend(), at);
-        matches!(found, Ok((Reply::Status(kind), _)) if kind == wanted)
-    }
-
-    /// Ends a wait without elements.
-    pub(crate) fn give_up(&mut self, shared: &Shared, with_error: bool, out: &mut Vec<u8>) {
-        let Some(blocked) = self.blocked.take() else { return };
-        let error = Reply::error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
-        self.end_wait(shared, blocked, if with_error { &error } else { &Reply::NullArray }, out);
-    }
-
-    fn end_wait(&mut self, shared: &Shared, blocked: Blocked, reply: &Reply, out: &mut Vec<u8>) {
-        shared.waiting.forget(&blocked.keys, self.place);
-        self.client.details().is_blocked = false;
-        if let Reply::Error(text) = reply {
-            shared.statistics.note_late_failure(blocked.command.name, text);
-        }
-        self.answer(reply, out);
     }
 
     /// Leaves everything that others know of the session.

@@ -8,6 +8,7 @@ use crate::latency::Latency;
 use crate::long::{LongCommands, THREADS};
 use crate::mail::{ConnectionPlace, Mailbox};
 use crate::output_limits::OutputLimits;
+use crate::pause::Pause;
 use crate::session::Found;
 use crate::settings::{Acknowledge, Settings};
 use crate::slow_log::SlowLog;
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) clients: Clients,
     pub(crate) mailboxes: Arc<Vec<Mailbox>>,
     pub(crate) waiting: Waiting,
+    pub(crate) pause: Pause,
     pub(crate) topics: Topics,
     pub(crate) feeds: Feeds,
     pub(crate) statistics: Statistics,
@@ -81,6 +83,7 @@ impl Shared {
             tls,
             clients: Clients::default(),
             waiting: Waiting::default(),
+            pause: Pause::default(),
             topics: Topics::default(),
             feeds: Feeds::default(),
             statistics: Statistics::default(),

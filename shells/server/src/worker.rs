@@ -57,6 +57,8 @@ pub(crate) struct Worker {
     scratch: Vec<u8>,
     costs: Costs,
     lookout: Lookout,
+    /// Connections whose commands wait until a pause is over, in the order in which they came.
+    parked: Vec<u64>,
 }
 
 impl Worker {
@@ -74,6 +76,7 @@ impl Worker {
             scratch: vec![0; SCRATCH],
             costs: Costs::default(),
             lookout: Lookout::default(),
+            parked: Vec::new(),
         }
     }
 
@@ -91,6 +94,7 @@ impl Worker {
             self.release();
             self.read_mail();
             self.end_waits();
+            self.resume();
             self.serve_ready();
             self.hold_if_needed();
             self.send();
@@ -110,6 +114,8 @@ impl Worker {
     fn wait(&mut self, events: &mut Events) -> io::Result<()> {
         let now = Instant::now();
         let next = self.deadlines.first().map(|(deadline, _)| deadline.saturating_duration_since(now));
+        let end_of_pause = if self.parked.is_empty() { None } else { self.shared.pause.left() };
+        let next = next.into_iter().chain(end_of_pause).min();
         let timeout = if self.shared.is_stopping() {
             Some(Duration::from_millis(10))
         } else if self.ready.is_empty() {
@@ -161,6 +167,9 @@ impl Worker {
                     self.with(id, |connection| connection.answer(bytes));
                     self.make_ready(id);
                 }
+                Mail::Pass(late) => drop(late),
+                // Waking up is enough.
+                Mail::Resume => {}
                 Mail::Close { id } => self.with(id, |connection| connection.is_dead = true),
             }
         }
@@ -215,6 +224,17 @@ impl Worker {
         }
     }
 
+    /// Lets connections go on whose commands have waited until a pause is over.
+    fn resume(&mut self) {
+        if self.parked.is_empty() || self.shared.pause.is_on() {
+            return;
+        }
+        for id in std::mem::take(&mut self.parked) {
+            self.with(id, |connection| connection.session.park(false));
+            self.make_ready(id);
+        }
+    }
+
     /// Serves each connection that has something to do, once.
     fn serve_ready(&mut self) {
         let served = std::mem::take(&mut self.ready);
@@ -231,6 +251,10 @@ impl Worker {
             let Some(connection) = self.connections.get_mut(&id) else { continue };
             if let Some(deadline) = connection.session.blocked.as_ref().and_then(|blocked| blocked.deadline) {
                 self.deadlines.insert((deadline, id));
+            }
+            let session = &mut connection.session;
+            if session.is_parked && !std::mem::replace(&mut session.is_listed, true) {
+                self.parked.push(id);
             }
             if connection.is_ready() {
                 self.make_ready(id);
@@ -324,5 +348,6 @@ impl Worker {
         // The last replies of a connection that was closed from here are sent already.
         let _ = self.poll.registry().deregister(&mut connection.stream);
         self.deadlines.retain(|(_, other)| *other != id);
+        self.parked.retain(|other| *other != id);
     }
 }

@@ -26,6 +26,8 @@ mod latency;
 mod output_limits;
 #[path = "server/pages.rs"]
 mod pages;
+#[path = "server/pauses.rs"]
+mod pauses;
 #[path = "server/process.rs"]
 mod process;
 #[path = "server/protocol.rs"]

@@ -4,9 +4,11 @@ use crate::clients::{Client, ClientKind};
 use crate::commands::kill::kill;
 use crate::commands::subcommands;
 use crate::mail::Mail;
+use crate::pause::Paused;
 use crate::session::{ReplyMode, Session};
 use crate::shared::Shared;
 use holm_commands::{Arguments, Outcome, Refusal, Reply, SYNTAX, help, integer, parse_integer, wrong_words};
+use std::time::Duration;
 
 /// Gives the connection a name.
 pub(super) fn set_name(session: &Session, name: &[u8]) -> Outcome<()> {
@@ -36,6 +38,8 @@ pub(super) fn client(session: &mut Session, shared: &Shared, arguments: &Argumen
         (b"list", _) => list(shared, arguments),
         (b"kill", 3..) => kill(session, shared, arguments),
         (b"unblock", 3 | 4) => unblock(shared, arguments),
+        (b"pause", 3 | 4) => pause(session, shared, arguments),
+        (b"unpause", 2) => Ok(unpause(shared)),
         (b"reply", 3) => reply_mode(session, arguments),
         (b"no-evict" | b"no-touch", 3) if arguments.is(2, "on") || arguments.is(2, "off") => Ok(Reply::OK),
         (b"no-evict" | b"no-touch", 3) => Err(SYNTAX),
@@ -107,4 +111,25 @@ fn reply_mode(session: &mut Session, arguments: &Arguments<'_>) -> Outcome<Reply
         _ => return Err(SYNTAX),
     };
     Ok(Reply::OK)
+}
+
+/// Lets the commands of clients wait. The reply comes once no command runs any more that has not waited.
+fn pause(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    let paused = match arguments.get(3).map(<[u8]>::to_ascii_uppercase).as_deref() {
+        None | Some(b"ALL") => Paused::All,
+        Some(b"WRITE") => Paused::Writes,
+        Some(_) => return Err(Refusal::text("ERR CLIENT PAUSE mode must be WRITE or ALL")),
+    };
+    let refusal = Refusal::text("ERR timeout is not an integer or out of range");
+    let millis = u64::try_from(parse_integer(&arguments[2]).ok_or(refusal)?);
+    let millis = millis.map_err(|_| Refusal::text("ERR timeout is negative"))?;
+    shared.pause.begin(paused, Duration::from_millis(millis));
+    session.is_late = true;
+    Ok(Reply::OK)
+}
+
+fn unpause(shared: &Shared) -> Reply {
+    shared.pause.end();
+    shared.mailboxes.iter().for_each(|mailbox| mailbox.send(Mail::Resume));
+    Reply::OK
 }

@@ -44,7 +44,7 @@ fn server(shared: &Shared, text: &mut String) -> std::fmt::Result {
 }
 
 fn clients(shared: &Shared, text: &mut String) -> std::fmt::Result {
-    let blocked = shared.clients.all().iter().filter(|client| client.details().is_blocked).count();
+    let blocked = shared.clients.all().iter().filter(|client| client.details().waits()).count();
     writeln!(text, "connected_clients:{}\r", shared.clients.count())?;
     writeln!(text, "maxclients:{}\r\nblocked_clients:{blocked}\r", shared.max_clients.load(Ordering::Relaxed))
 }

@@ -34,11 +34,13 @@ pub(super) const CLIENT: &[Subcommand] = &[
     of("list", -2, "[TYPE <type> | ID <id> [<id> ...]]", "Return what is known about the connections."),
     of("no-evict", 3, "(ON|OFF)", "Do nothing: no client is disconnected for memory."),
     of("no-touch", 3, "(ON|OFF)", "Do nothing: idle times are not noted."),
+    of("pause", -3, "<milliseconds> [WRITE|ALL]", "Let commands of clients wait: all of them, or those that write."),
     of("reply", 3, "(ON|OFF|SKIP)", "Choose which replies this connection gets."),
     of("setinfo", 4, "(LIB-NAME|LIB-VER) <value>", "State the library of this client."),
     of("setname", 3, "<name>", "Give this connection a name."),
     of("trackinginfo", 2, "", "Return that tracking is off: there is no client-side caching."),
     of("unblock", -3, "<id> [TIMEOUT|ERROR]", "Let a client wait no longer."),
+    of("unpause", 2, "", "End a pause."),
     HELP,
 ];
 

@@ -54,7 +54,7 @@ fn help_names_each_subcommand_that_is_there() {
         for word in words {
             let found = client.ask(&format!("command info {name}|{word}"));
             assert!(found.starts_with(&format!("[[{name}|{word} ")), "{found}");
-            if !["kill", "reply", "unblock", "load", "save"].contains(&&word[..]) {
+            if !["kill", "pause", "reply", "unblock", "load", "save"].contains(&&word[..]) {
                 for more in ["", " a", " a b"] {
                     let reply = client.ask(&format!("{name} {word}{more}"));
                     assert!(!reply.starts_with("-ERR unknown subcommand '"), "{name} {word}{more}: {reply}");
