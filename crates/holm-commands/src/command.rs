@@ -27,6 +27,12 @@ pub const UNQUEUED: u32 = 512;
 /// It cannot be part of a transaction.
 pub const ALONE: u32 = 1024;
 
+/// It writes, and what it looks up counts as read.
+pub const COUNTED: u32 = 2048;
+
+/// Some of its subcommands are about the server.
+pub const SERVED: u32 = 4096;
+
 /// The flags with the names that the command COMMAND answers.
 pub const FLAG_NAMES: &[(u32, &str)] = &[
     (READ, "readonly"),

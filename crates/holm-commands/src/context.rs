@@ -36,6 +36,8 @@ pub struct Context<'s> {
     pub(crate) wanted_events: u32,
     /// The event that the next change of a key is, if not that of the command.
     pub(crate) event: Cell<Option<&'static str>>,
+    /// The running command counts the keys that it looks up.
+    pub(crate) counts_lookups: Cell<bool>,
     /// Changes are parts of another one, and no events.
     pub(crate) is_quiet: Cell<bool>,
     /// What a command has changed in memory, if further commands of the same transaction may change it once more.
@@ -57,6 +59,7 @@ impl<'s> Context<'s> {
             effects: RefCell::default(),
             wanted_events: 0,
             event: Cell::new(None),
+            counts_lookups: Cell::new(false),
             is_quiet: Cell::new(false),
             unwritten: Unwritten::default(),
         }

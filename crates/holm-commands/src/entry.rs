@@ -96,7 +96,11 @@ impl Context<'_> {
         }
         let stored = self.store.get(database, Area::Keys, &key)?.map(Record::decode).transpose()?;
         let is_live = stored.as_ref().is_some_and(|record| record.expiry.is_none_or(|expiry| expiry > self.now));
-        Ok(Entry { key, database, stored, is_live })
+        let entry = Entry { key, database, stored, is_live };
+        if self.counts_lookups.get() {
+            self.count_lookup(&entry);
+        }
+        Ok(entry)
     }
 
     /// Returns whether a key of any database is present.
@@ -181,6 +185,7 @@ impl Context<'_> {
         }
         if record.in_rows && from.database == to.database {
             // The rows go on to live under the other key: they are no garbage.
+            self.note_changed(&from.key);
             if let Some(time) = record.expiry {
                 self.store.remove(from.database, Area::Rows, &rows::expiry_key(time, &from.key))?;
             }

@@ -5,6 +5,7 @@
 
 use crate::context::{Context, Signal};
 use crate::entry::Entry;
+use crate::lookups::Lookups;
 use crate::record::{Kind, NewRecord};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -32,6 +33,8 @@ const BY_EVENT: u32 = 1 << 1;
 const GENERIC: u32 = 1 << 2;
 const EXPIRED: u32 = 1 << 8;
 const NEW: u32 = 1 << 13;
+/// Not a class: each key that changes is noted by its name.
+const CHANGES: u32 = 1 << 31;
 
 fn class_of(kind: Kind) -> u32 {
     match kind {
@@ -59,8 +62,24 @@ impl Notifications {
             letter => LETTERS.iter().find(|(known, ..)| known == letter).map(|(_, flag, _)| *flag),
         };
         let flags = letters.iter().try_fold(0, |flags, letter| Some(flags | flag(letter)?));
-        flags.iter().for_each(|flags| self.0.store(*flags, Ordering::Relaxed));
+        if let Some(flags) = flags {
+            // It does not fail: the closure always has a value.
+            let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| Some(old & CHANGES | flags));
+        }
         flags.is_some()
+    }
+
+    /// States whether the keys that change are noted. A command that has begun may not notice it.
+    pub fn note_changes(&self, are_noted: bool) {
+        match are_noted {
+            true => self.0.fetch_or(CHANGES, Ordering::SeqCst),
+            false => self.0.fetch_and(!CHANGES, Ordering::SeqCst),
+        };
+    }
+
+    /// Returns whether the keys that change are noted.
+    pub fn notes_changes(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & CHANGES != 0
     }
 
     /// Returns the letters, in one order, and `A` in place of those that it stands for.
@@ -74,7 +93,7 @@ impl Notifications {
     /// Returns the classes that are asked for, if there is a channel for them.
     pub(crate) fn classes(&self) -> u32 {
         let flags = self.0.load(Ordering::Relaxed);
-        if flags & (BY_KEY | BY_EVENT) == 0 { 0 } else { flags & !(BY_KEY | BY_EVENT) }
+        if flags & (BY_KEY | BY_EVENT) == 0 { flags & CHANGES } else { flags & !(BY_KEY | BY_EVENT) }
     }
 
     /// Returns the channels and messages of an event.
@@ -106,6 +125,11 @@ pub struct Effects {
     pub signals: Vec<Signal>,
     /// What has happened to keys, in its order.
     pub events: Vec<Event>,
+    /// The keys that have changed, of any database, if [`Notifications::note_changes`] asks for them. One may be there
+    /// several times.
+    pub changed: Vec<Vec<u8>>,
+    /// How often keys were found.
+    pub lookups: Lookups,
 }
 
 /// Returns the event of a command that gives a key a value.
@@ -147,10 +171,30 @@ impl Context<'_> {
         }
     }
 
+    /// Notes that what a key has changes.
+    pub(crate) fn note_changed(&self, key: &[u8]) {
+        if self.wanted_events & CHANGES != 0 {
+            let changed = &mut self.effects.borrow_mut().changed;
+            if changed.last().is_none_or(|last| last != key) {
+                changed.push(key.to_vec());
+            }
+        }
+    }
+
     /// Notes what the running command does with a key, right before it does.
     pub(crate) fn note_change(&self, entry: &Entry<'_>, new: Option<&NewRecord<'_>>) {
         let stated = self.event.take();
-        if self.wanted_events == 0 || self.is_quiet.get() {
+        if self.wanted_events == 0 {
+            return;
+        }
+        if entry.is_stored() || new.is_some() {
+            self.note_changed(&entry.key);
+        }
+        if self.is_quiet.get() {
+            // Redis removes what the key has had, and adds it.
+            if new.is_some() {
+                self.note_event(entry.database, None, "new", &entry.key);
+            }
             return;
         }
         let name = stated.unwrap_or_else(|| event_of(self.command.get()));

@@ -1,10 +1,11 @@
 //! Running commands: each at one instant, several at one instant, or at a snapshot.
 
 use crate::arguments::Arguments;
-use crate::command::{BLOCKING, Command, DIRECT, WRITE};
+use crate::command::{BLOCKING, COUNTED, Command, DIRECT, READ, WRITE};
 use crate::context::{Context, Millis};
 use crate::cursors::Cursors;
 use crate::events::Effects;
+use crate::lookups::Lookups;
 use crate::over_holm::{AtSnapshot, Databases};
 use crate::refusal::{Outcome, Refusal};
 use crate::reply::Reply;
@@ -42,6 +43,7 @@ impl<'c> At<'c> {
 /// As the command.
 pub fn run<'c>(context: &'c Context<'c>, command: &Command<Function>, arguments: &Arguments<'_>) -> Outcome<Reply> {
     context.command.set(command.name);
+    context.counts_lookups.set(command.flags & (READ | COUNTED) != 0);
     (command.run)(context, arguments)
 }
 
@@ -83,16 +85,18 @@ impl Databases {
             let store = Direct(self);
             let context = at.context(&store, self);
             context.limit(budget);
-            return Ok((run(&context, command, arguments)?, Effects::default()));
+            let reply = run(&context, command, arguments)?;
+            return Ok((reply, context.into_effects()));
         }
-        if let Some(reply) = self.read_one(command, arguments, at, budget)? {
-            return Ok((reply, Effects::default()));
+        if let Some(done) = self.read_one(command, arguments, at, budget)? {
+            return Ok(done);
         }
         self.db.read(|transaction| {
             let store = AtOneInstant { databases: self, transaction };
             let context = at.context(&store, self);
             context.limit(budget);
-            Ok((run(&context, command, arguments)?, Effects::default()))
+            let reply = run(&context, command, arguments)?;
+            Ok((reply, context.into_effects()))
         })
     }
 
@@ -166,7 +170,7 @@ impl Databases {
         command: &Command<Function>,
         arguments: &Arguments<'_>,
         at: At<'_>,
-    ) -> Outcome<Reply> {
+    ) -> Outcome<(Reply, Lookups)> {
         self.read_within(snapshot, command, arguments, at, u64::MAX)
     }
 
@@ -181,10 +185,11 @@ impl Databases {
         arguments: &Arguments<'_>,
         at: At<'_>,
         budget: u64,
-    ) -> Outcome<Reply> {
+    ) -> Outcome<(Reply, Lookups)> {
         let store = AtSnapshot { snapshot };
         let context = at.context(&store, self);
         context.limit(budget);
-        run(&context, command, arguments)
+        let reply = run(&context, command, arguments)?;
+        Ok((reply, context.into_effects().lookups))
     }
 }

@@ -12,6 +12,7 @@
 //! | `record`, `rows` | the bytes at rest |
 //! | `members`, `list` | collections, small ones within a record and large ones as rows |
 //! | `turns` | whose turn it is to write a key that several threads write at once |
+//! | `events`, `lookups` | what others may want to know of a command |
 //! | `unwritten` | a collection that several commands of a transaction change, and that is written once |
 //! | `sketch`, `geohash` | HyperLogLogs and places, as bytes and scores |
 //! | `sweep`, `sweep_part` | the removal of what has expired, and of the rows of removed collections |
@@ -41,6 +42,7 @@ mod joined;
 mod list;
 mod long_list;
 mod look_ahead;
+mod lookups;
 mod many_gets;
 mod members;
 mod number;
@@ -69,8 +71,8 @@ mod window;
 pub use arguments::{Arguments, Options, OwnedArguments, Place};
 pub use carry::{CarryPosition, Chunk};
 pub use command::{
-    ADMIN, ALL, ALONE, BLOCKING, CONNECTION, Command, CommandIndex, DIRECT, FAST, FLAG_NAMES, Group, Keys, NO_AUTH,
-    ONE, PUBSUB, READ, TWO, UNQUEUED, WRITE, container, of,
+    ADMIN, ALL, ALONE, BLOCKING, CONNECTION, COUNTED, Command, CommandIndex, DIRECT, FAST, FLAG_NAMES, Group, Keys,
+    NO_AUTH, ONE, PUBSUB, READ, SERVED, TWO, UNQUEUED, WRITE, container, of,
 };
 pub use context::{Context, Millis, Signal};
 pub use counted::{append_counted, take_counted};
@@ -80,6 +82,7 @@ pub use events::{Effects, Event, Notifications};
 pub use execute::{At, Function, run};
 pub use glob::matches;
 pub use joined::{RepliesAndEffects, may_share};
+pub use lookups::Lookups;
 pub use number::{count, float, format_float, integer, parse_float, parse_integer};
 pub use one_key::may_share_reads;
 pub use over_holm::{Databases, flushed_database};

@@ -1,6 +1,7 @@
 //! Many GETs at once: their cache misses overlap.
 
 use crate::context::Millis;
+use crate::lookups::Lookups;
 use crate::over_holm::Databases;
 use crate::record::{Kind, parts};
 use crate::refusal::{Outcome, WRONG_TYPE};
@@ -18,16 +19,27 @@ impl Databases {
         keys: &[&[u8]],
         (protocol, out): (Protocol, &mut Vec<u8>),
         mut failed: impl FnMut(&str),
-    ) -> Outcome<()> {
+    ) -> Outcome<Lookups> {
+        let mut lookups = Lookups::default();
         let Some(space) = self.existing(database)? else {
             keys.iter().for_each(|_| Reply::Null.encode(protocol, out));
-            return Ok(());
+            lookups.misses = keys.len() as u64;
+            return Ok(lookups);
         };
         space.keys.get_many_with(keys, |found| {
             let refusal = match found.map(parts) {
-                None => return Reply::Null.encode(protocol, out),
-                Some(Ok((_, Some(expiry), _))) if expiry <= now => return Reply::Null.encode(protocol, out),
-                Some(Ok((Kind::String, _, body))) => return bulk(body, out),
+                None => {
+                    lookups.note(false);
+                    return Reply::Null.encode(protocol, out);
+                }
+                Some(Ok((_, Some(expiry), _))) if expiry <= now => {
+                    lookups.note(false);
+                    return Reply::Null.encode(protocol, out);
+                }
+                Some(Ok((Kind::String, _, body))) => {
+                    lookups.note(true);
+                    return bulk(body, out);
+                }
                 Some(Ok(_)) => WRONG_TYPE,
                 Some(Err(refusal)) => refusal,
             };
@@ -35,6 +47,6 @@ impl Databases {
             failed(&text);
             Reply::Error(text).encode(protocol, out);
         })?;
-        Ok(())
+        Ok(lookups)
     }
 }

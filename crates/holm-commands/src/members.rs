@@ -105,7 +105,7 @@ impl<'c, 'k> Members<'c, 'k> {
 
     /// As [`Members::open`], of a key that is to be given other members in place of whatever it has.
     pub(crate) fn fresh(context: &'c Context<'c>, key: &'k [u8], kind: Kind) -> Outcome<Self> {
-        let entry = context.entry(key)?;
+        let entry = context.uncounted(|| context.entry(key))?;
         Ok(Members { context, entry, kind, form: Form::Inline(Vec::new()), changed: true })
     }
 

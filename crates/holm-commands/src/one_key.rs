@@ -9,6 +9,7 @@ use crate::arguments::Arguments;
 use crate::command::{BLOCKING, Command, DIRECT, ONE, READ};
 use crate::events::Effects;
 use crate::execute::{At, Function, run};
+use crate::lookups::Lookups;
 use crate::over_holm::Databases;
 use crate::record::is_in_rows;
 use crate::refusal::{Outcome, Refusal};
@@ -283,22 +284,23 @@ impl Databases {
         arguments: &Arguments<'_>,
         at: At<'_>,
         budget: u64,
-    ) -> Outcome<Option<Reply>> {
+    ) -> Outcome<Option<(Reply, Effects)>> {
         let Some(key) = only_key(command, arguments) else { return Ok(None) };
         let Some(space) = self.existing(at.database)? else { return Ok(None) };
         for _ in 0..ATTEMPTS {
             let store = OneCollection::new(space, at.database, key);
-            let answer = {
+            let (answer, effects) = {
                 let context = at.context(&store, self);
                 context.limit(budget);
-                run(&context, command, arguments)
+                let answer = run(&context, command, arguments);
+                (answer, context.into_effects())
             };
             if store.needs_more.get() {
                 return Ok(None);
             }
             match answer {
                 Err(Refusal::TooLong) => return Err(Refusal::TooLong),
-                answer if store.is_one_instant()? => return answer.map(Some),
+                answer if store.is_one_instant()? => return answer.map(|reply| Some((reply, effects))),
                 _ => {}
             }
         }
@@ -306,13 +308,14 @@ impl Databases {
     }
 
     /// Runs commands for which [`may_share_reads`] holds and that have the same key, at one instant: what one has read,
-    /// the next ones need not look up. Returns a reply for each. `None`: each command is to run by itself.
+    /// the next ones need not look up. Returns a reply for each, and how often the key was found. `None`: each command
+    /// is to run by itself.
     pub fn read_joined<'c, 'a>(
         &self,
         commands: impl Iterator<Item = (&'c Command<Function>, Arguments<'a>)> + Clone,
         at: At<'_>,
         budget: u64,
-    ) -> Option<Vec<Reply>> {
+    ) -> Option<(Vec<Reply>, Lookups)> {
         let (first, arguments) = commands.clone().next()?;
         let key = only_key(first, &arguments)?;
         let space = self.existing(at.database).ok()??;
@@ -330,7 +333,7 @@ impl Databases {
                 return None;
             }
             if store.is_one_instant().ok()? {
-                return Some(replies);
+                return Some((replies, context.into_effects().lookups));
             }
         }
         None

@@ -48,6 +48,7 @@ impl Databases {
             let (gone, effects) = self.transact(at, |context| context.sweep_expiry(&index_key))?;
             swept.expired += u64::from(gone.is_some());
             swept.effects.events.extend(effects.events);
+            swept.effects.changed.extend(effects.changed);
         }
         Ok(())
     }

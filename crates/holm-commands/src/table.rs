@@ -1,6 +1,9 @@
 //! The table of all commands that are about keys. A new command is a function and one line.
 
-use crate::command::{ALL, BLOCKING, Command, DIRECT, FAST, Group, Keys, ONE, READ, TWO, WRITE, container, of};
+use crate::command::{
+    ALL, BLOCKING, COUNTED as LOOKS_UP, Command, DIRECT, FAST, Group, Keys, ONE, READ, SERVED, TWO, WRITE, container,
+    of,
+};
 use crate::commands::*;
 use crate::execute::Function;
 
@@ -27,9 +30,9 @@ const STRINGS: &[Command<Function>] = &[
     of("setnx", 3, QUICK, ONE, strings::setnx, "Stores a string if the key is absent"),
     of("setex", 4, WRITE, ONE, strings::setex, "Stores a string that expires after seconds"),
     of("psetex", 4, WRITE, ONE, strings::psetex, "Stores a string that expires after milliseconds"),
-    of("getset", 3, QUICK, ONE, strings::getset, "Stores a string and returns the one before"),
-    of("getdel", 2, QUICK, ONE, strings::getdel, "Returns a string and removes the key"),
-    of("getex", -2, QUICK, ONE, strings::getex, "Returns a string and sets when the key expires"),
+    of("getset", 3, QUICK | LOOKS_UP, ONE, strings::getset, "Stores a string and returns the one before"),
+    of("getdel", 2, QUICK | LOOKS_UP, ONE, strings::getdel, "Returns a string and removes the key"),
+    of("getex", -2, QUICK | LOOKS_UP, ONE, strings::getex, "Returns a string and sets when the key expires"),
     of("mget", -2, READ, ALL, strings::mget, "Returns the strings of several keys"),
     of("mset", -3, WRITE, Keys::Span(1, -1, 2), strings::mset, "Stores several strings at one instant"),
     of("msetnx", -3, WRITE, Keys::Span(1, -1, 2), strings::msetnx, "Stores several strings if all keys are absent"),
@@ -52,7 +55,7 @@ const BITMAPS: &[Command<Function>] = &[
     of("getbit", 3, POINT, ONE, bits::getbit, "Returns a bit"),
     of("bitcount", -2, NEAR, ONE, bits::bitcount, "Counts the bits that are set"),
     of("bitpos", -3, NEAR, ONE, bits::bitpos, "Finds the first bit that is set or not"),
-    of("bitop", -4, WRITE, Keys::Span(2, -1, 1), bits::bitop, "Combines strings bit by bit"),
+    of("bitop", -4, WRITE | LOOKS_UP, Keys::Span(2, -1, 1), bits::bitop, "Combines strings bit by bit"),
     of("bitfield", -2, WRITE, ONE, bitfield::bitfield, "Integers of any bits: GET, SET, INCRBY, OVERFLOW"),
     of("bitfield_ro", -2, NEAR, ONE, bitfield::bitfield_ro, "Reads integers of any bits: GET"),
 ];
@@ -61,7 +64,7 @@ const BITMAPS: &[Command<Function>] = &[
 const HYPERLOGLOGS: &[Command<Function>] = &[
     of("pfadd", -2, QUICK, ONE, hyperloglog::pfadd, "Adds elements that are to be counted"),
     of("pfcount", -2, READ, ALL, hyperloglog::pfcount, "Estimates how many distinct elements were added"),
-    of("pfmerge", -2, WRITE, ALL, hyperloglog::pfmerge, "Adds the elements of several to one"),
+    of("pfmerge", -2, WRITE | LOOKS_UP, ALL, hyperloglog::pfmerge, "Adds the elements of several to one"),
     of("pfdebug", 3, WRITE, Keys::Span(2, 2, 1), hyperloglog::pfdebug, "GETREG, ENCODING, TODENSE: for tests"),
 ];
 
@@ -72,10 +75,12 @@ const PLACES: &[Command<Function>] = &[
     of("geohash", -2, READ, ONE, geo::geohash, "Returns the places of members as geohashes"),
     of("geodist", -4, READ, ONE, geo::geodist, "Returns the distance between two members"),
     of("geosearch", -7, READ, ONE, geo_search::geosearch, "Returns the members within a circle or a box"),
-    of("geosearchstore", -8, WRITE, TWO, geo_search::geosearchstore, "Stores the members within a circle or a box"),
-    of("georadius", -6, WRITE, STORES, geo_search::georadius, "The older form of GEOSEARCH and GEOSEARCHSTORE"),
+    of("geosearchstore", -8, WRITE | LOOKS_UP, TWO, geo_search::geosearchstore,
+        "Stores the members within a circle or a box"),
+    of("georadius", -6, WRITE | LOOKS_UP, STORES, geo_search::georadius,
+        "The older form of GEOSEARCH and GEOSEARCHSTORE"),
     of("georadius_ro", -6, READ, ONE, geo_search::georadius_ro, "The older form of GEOSEARCH"),
-    of("georadiusbymember", -5, WRITE, STORES, geo_search::georadiusbymember, "GEORADIUS around a member"),
+    of("georadiusbymember", -5, WRITE | LOOKS_UP, STORES, geo_search::georadiusbymember, "GEORADIUS around a member"),
     of("georadiusbymember_ro", -5, READ, ONE, geo_search::georadiusbymember_ro, "GEORADIUS_RO around a member"),
 ];
 
@@ -88,7 +93,7 @@ const KEYS: &[Command<Function>] = &[
     of("touch", -2, READ, ALL, keys::exists, "Counts the keys that are present"),
     of("rename", 3, WRITE, TWO, keys::rename, "Renames a key; any collection in constant time"),
     of("renamenx", 3, QUICK, TWO, keys::renamenx, "Renames a key if the new name is absent"),
-    of("copy", -3, WRITE, TWO, keys::copy, "Copies a key: DB, REPLACE"),
+    of("copy", -3, WRITE | LOOKS_UP, TWO, keys::copy, "Copies a key: DB, REPLACE"),
     of("move", 3, QUICK, ONE, keys::move_key, "Moves a key to another database"),
     of("keys", 2, READ, NONE, keys::keys, "Returns all keys that match a pattern"),
     of("scan", -2, NEAR, NONE, scan::scan, "Returns keys in steps, in their order: MATCH, COUNT, TYPE"),
@@ -96,9 +101,10 @@ const KEYS: &[Command<Function>] = &[
     of("dbsize", 1, POINT, NONE, keys::dbsize, "Counts the keys of a database"),
     container(of("object", -2, NEAR, Keys::Span(2, 2, 1), keys::object, "ENCODING, REFCOUNT, IDLETIME, FREQ, HELP"),
         keys::OF_OBJECT),
-    container(of("memory", -2, READ, Keys::Span(2, 2, 1), keys::memory, "USAGE: bytes of a key at rest; PURGE, HELP"),
+    container(of("memory", -2, READ | SERVED, Keys::Span(2, 2, 1), keys::memory,
+        "USAGE: bytes of a key at rest; STATS, DOCTOR, MALLOC-STATS, PURGE, HELP"),
         keys::OF_MEMORY),
-    of("sort", -2, WRITE, STORES, sort::sort, "Sorts elements: BY, LIMIT, GET, ASC, DESC, ALPHA, STORE"),
+    of("sort", -2, WRITE | LOOKS_UP, STORES, sort::sort, "Sorts elements: BY, LIMIT, GET, ASC, DESC, ALPHA, STORE"),
     of("sort_ro", -2, READ, ONE, sort::sort_ro, "Sorts elements, as SORT without STORE"),
     of("dump", 2, READ, ONE, portable::dump, "Returns a key as bytes that RESTORE reads"),
     of("restore", -4, WRITE, ONE, portable::restore, "Makes a key of the bytes of DUMP: REPLACE, ABSTTL"),
@@ -151,9 +157,9 @@ const SETS: &[Command<Function>] = &[
     of("sinter", -2, READ, ALL, sets::sinter, "Returns what all sets have"),
     of("sunion", -2, READ, ALL, sets::sunion, "Returns what any set has"),
     of("sdiff", -2, READ, ALL, sets::sdiff, "Returns what only the first set has"),
-    of("sinterstore", -3, WRITE, ALL, sets::sinterstore, "Stores what all sets have"),
-    of("sunionstore", -3, WRITE, ALL, sets::sunionstore, "Stores what any set has"),
-    of("sdiffstore", -3, WRITE, ALL, sets::sdiffstore, "Stores what only the first set has"),
+    of("sinterstore", -3, WRITE | LOOKS_UP, ALL, sets::sinterstore, "Stores what all sets have"),
+    of("sunionstore", -3, WRITE | LOOKS_UP, ALL, sets::sunionstore, "Stores what any set has"),
+    of("sdiffstore", -3, WRITE | LOOKS_UP, ALL, sets::sdiffstore, "Stores what only the first set has"),
     of("sintercard", -3, READ, COUNTED, sets::sintercard, "Counts what all sets have: LIMIT"),
     of("sscan", -3, READ, ONE, scan::sscan, "Returns members in steps: MATCH, COUNT"),
 ];
@@ -174,7 +180,7 @@ const SORTED_SETS: &[Command<Function>] = &[
     of("zrevrangebyscore", -4, READ, ONE, sorted_ranges::zrevrangebyscore, "Returns scores, from the greatest"),
     of("zrangebylex", -4, READ, ONE, sorted_ranges::zrangebylex, "Returns a range of members"),
     of("zrevrangebylex", -4, READ, ONE, sorted_ranges::zrevrangebylex, "Returns a range of members, from the greatest"),
-    of("zrangestore", -5, WRITE, TWO, sorted_ranges::zrangestore, "Stores a range"),
+    of("zrangestore", -5, WRITE | LOOKS_UP, TWO, sorted_ranges::zrangestore, "Stores a range"),
     of("zcount", 4, READ, ONE, sorted_ranges::zcount, "Counts a range of scores, in linear time"),
     of("zlexcount", 4, READ, ONE, sorted_ranges::zlexcount, "Counts a range of members, in linear time"),
     of("zremrangebyrank", 4, WRITE, ONE, sorted_ranges::zremrangebyrank, "Removes a range by rank"),
@@ -190,9 +196,9 @@ const SORTED_SETS: &[Command<Function>] = &[
     of("zunion", -3, READ, COUNTED, sorted_stores::zunion, "Returns a union: WEIGHTS, AGGREGATE, WITHSCORES"),
     of("zinter", -3, READ, COUNTED, sorted_stores::zinter, "Returns an intersection: WEIGHTS, AGGREGATE, WITHSCORES"),
     of("zdiff", -3, READ, COUNTED, sorted_stores::zdiff, "Returns a difference: WITHSCORES"),
-    of("zunionstore", -4, WRITE, TARGET, sorted_stores::zunionstore, "Stores a union"),
-    of("zinterstore", -4, WRITE, TARGET, sorted_stores::zinterstore, "Stores an intersection"),
-    of("zdiffstore", -4, WRITE, TARGET, sorted_stores::zdiffstore, "Stores a difference"),
+    of("zunionstore", -4, WRITE | LOOKS_UP, TARGET, sorted_stores::zunionstore, "Stores a union"),
+    of("zinterstore", -4, WRITE | LOOKS_UP, TARGET, sorted_stores::zinterstore, "Stores an intersection"),
+    of("zdiffstore", -4, WRITE | LOOKS_UP, TARGET, sorted_stores::zdiffstore, "Stores a difference"),
     of("zintercard", -3, READ, COUNTED, sorted_stores::zintercard, "Counts an intersection: LIMIT"),
     of("zscan", -3, READ, ONE, scan::zscan, "Returns members in steps: MATCH, COUNT"),
 ];

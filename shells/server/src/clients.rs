@@ -3,6 +3,7 @@
 use crate::connection::Connection;
 use crate::mail::ConnectionPlace;
 use crate::topics::TopicKind;
+use crate::tracking::TrackingDetails;
 use holm_commands::{Outcome, Refusal};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,12 +42,18 @@ impl Buffers {
         self.output_memory.store(output_memory, Ordering::Relaxed);
     }
 
+    /// Returns all memory of a connection, with that of its queued commands.
+    pub(crate) fn memory(&self, queued: usize) -> usize {
+        let parts = [&self.input, &self.input_room, &self.output_memory].map(|part| part.load(Ordering::Relaxed));
+        size_of::<Connection>() + parts.iter().sum::<usize>() + queued
+    }
+
     /// Returns the part of the line of CLIENT LIST. There is one buffer of output, so the list of further ones of other
     /// servers is that buffer, or empty.
     fn line(&self, queued: usize) -> String {
-        let [input, room, output, memory] =
-            [&self.input, &self.input_room, &self.output, &self.output_memory].map(|part| part.load(Ordering::Relaxed));
-        let total = size_of::<Connection>() + input + room + memory + queued;
+        let [input, room, output] =
+            [&self.input, &self.input_room, &self.output].map(|part| part.load(Ordering::Relaxed));
+        let total = self.memory(queued);
         let list = usize::from(output > 0);
         format!("qbuf={input} qbuf-free={room} multi-mem={queued} obl=0 oll={list} omem={output} tot-mem={total}")
     }
@@ -95,6 +102,7 @@ pub(crate) struct ClientDetails {
     /// And their bytes.
     pub(crate) queued_bytes: usize,
     pub(crate) is_blocked: bool,
+    pub(crate) tracking: Option<TrackingDetails>,
     /// It waits until a pause is over.
     pub(crate) is_parked: bool,
 }
@@ -133,17 +141,24 @@ impl Client {
     /// Returns the line of CLIENT LIST.
     pub(crate) fn line(&self) -> String {
         let details = self.details();
-        let flags = match (&details.queued, details.waits(), details.kind()) {
-            (Some(_), _, _) => "x",
-            (None, true, _) => "b",
-            (None, false, ClientKind::Subscriber) => "P",
-            _ => "N",
-        };
+        let tracking = details.tracking.as_ref();
+        let letters = [
+            (details.kind() == ClientKind::Subscriber, 'P'),
+            (details.queued.is_some(), 'x'),
+            (details.waits(), 'b'),
+            (tracking.is_some(), 't'),
+            (tracking.is_some_and(|tracking| tracking.is_broken), 'R'),
+            (tracking.is_some_and(|tracking| tracking.is_broadcast), 'B'),
+        ];
+        let mut flags: String = letters.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| letter).collect();
+        if flags.is_empty() {
+            flags.push('N');
+        }
         let idle = details.last_used.unwrap_or(self.since).elapsed().as_secs();
         let command = if details.last_command.is_empty() { "NULL" } else { details.last_command };
         format!(
             "id={} addr={} laddr={} name={} age={} idle={idle} flags={flags} db={} sub={} psub={} ssub={} multi={} \
-             {} cmd={command} user={} resp={} lib-name={} lib-ver={}",
+             {} cmd={command} user={} redir={} resp={} lib-name={} lib-ver={}",
             self.place.id,
             self.address,
             self.local_address,
@@ -156,6 +171,7 @@ impl Client {
             details.queued.map_or(-1, |queued| queued as i64),
             self.buffers.line(details.queued_bytes),
             String::from_utf8_lossy(details.user()),
+            tracking.map_or(-1, |tracking| tracking.redirect as i64),
             if details.is_new_protocol { 3 } else { 2 },
             String::from_utf8_lossy(&details.library),
             String::from_utf8_lossy(&details.library_version),

@@ -11,13 +11,17 @@ mod describe;
 mod info;
 mod kill;
 mod latency;
+mod memory;
 mod ours;
 mod rewrite;
 mod server;
 mod subcommands;
+mod tracking;
 mod transactions;
 
 pub(crate) use changes::{epoch as changes_message, refusal as feed_refusal, unfollow_all};
+pub(crate) use memory::{MEMORY, is_about_server};
+pub(crate) use tracking::Mode;
 
 use crate::session::Session;
 use crate::shared::Shared;
@@ -47,7 +51,7 @@ const OF_CONNECTIONS: &[Command<OwnFunction>] = &[
     of("reset", 1, OPEN | UNQUEUED, NONE, connection::reset, "Begins the session anew"),
     of("select", 2, CONNECTION | FAST, NONE, connection::select, "Selects a database"),
     container(of("client", -2, CONNECTION, NONE, clients::client,
-        "ID, GETNAME, SETNAME, SETINFO, INFO, LIST, KILL, UNBLOCK, PAUSE, UNPAUSE, REPLY, NO-EVICT, NO-TOUCH, HELP"),
+        "ID, GETNAME, SETNAME, SETINFO, INFO, LIST, KILL, UNBLOCK, PAUSE, UNPAUSE, TRACKING, CACHING and others"),
         subcommands::CLIENT),
 ];
 

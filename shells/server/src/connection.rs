@@ -7,7 +7,8 @@ use crate::shared::Shared;
 use crate::statistics::Costs;
 use crate::stream::Stream;
 use crate::topics::TopicKind;
-use holm_commands::{Arguments, Command, Function, Reply, RequestParser, Signal};
+use crate::tracking::Invalid;
+use holm_commands::{Arguments, Command, Function, Protocol, Reply, RequestParser, Signal};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::atomic::Ordering;
@@ -43,6 +44,8 @@ pub(crate) struct Connection {
     begun: usize,
     /// Replies that wait for syncs: the number of the sync, and where they begin.
     held: VecDeque<(u64, usize)>,
+    /// What the client must not hold any more, behind the reply that another thread makes.
+    invalid: Vec<Invalid>,
     /// The socket may have more to read.
     pub(crate) is_readable: bool,
     /// The other side sends nothing more, and there is no further event for what it has sent.
@@ -71,6 +74,7 @@ impl Connection {
             beyond_since: None,
             begun: 0,
             held: VecDeque::new(),
+            invalid: Vec::new(),
             is_readable: true,
             has_ended: false,
             has_commands: false,
@@ -280,6 +284,7 @@ impl Connection {
     /// Another thread has carried out the command.
     pub(crate) fn answer(&mut self, bytes: Vec<u8>) {
         self.session.answer_long(bytes, &mut self.output);
+        std::mem::take(&mut self.invalid).into_iter().for_each(|invalid| self.deliver_invalid(invalid, false));
         self.has_commands = self.start < self.input.len();
     }
 
@@ -304,6 +309,33 @@ impl Connection {
         parts.extend((*kind == TopicKind::Pattern).then(|| Reply::bulk(&channel[..])));
         parts.push(Reply::bulk(&content[..]));
         Reply::Push(parts).encode(self.session.protocol, &mut self.output);
+    }
+
+    /// Appends what the client must not hold any more. A client of the older protocol is sent it as a message, if it
+    /// has subscriptions and hears of changes in place of another one.
+    pub(crate) fn deliver_invalid(&mut self, invalid: Invalid, is_redirected: bool) {
+        if self.session.is_away() && !is_redirected {
+            // The reply may hold what was read before the change.
+            self.invalid.push(invalid);
+            return;
+        }
+        let mut parts = match self.session.protocol {
+            Protocol::Resp3 => vec![Reply::fixed("invalidate")],
+            Protocol::Resp2 if is_redirected && !self.session.subscriptions.is_empty() => {
+                vec![Reply::fixed("message"), Reply::fixed("__redis__:invalidate")]
+            }
+            Protocol::Resp2 => return,
+        };
+        parts.push(invalid.map_or(Reply::Null, |keys| Reply::bulks(keys.iter())));
+        Reply::Push(parts).encode(self.session.protocol, &mut self.output);
+    }
+
+    /// Appends that the connection has left that hears of changes in its place.
+    pub(crate) fn deliver_broken_redirect(&mut self, redirect: u64) {
+        if self.session.protocol == Protocol::Resp3 {
+            let parts = vec![Reply::fixed("tracking-redir-broken"), Reply::Integer(redirect as i64)];
+            Reply::Push(parts).encode(self.session.protocol, &mut self.output);
+        }
     }
 
     /// Appends a message of a feed, if the connection still follows it and its user still may.

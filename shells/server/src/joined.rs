@@ -151,7 +151,8 @@ impl Session {
             return None;
         }
         // Each look is noted where it refuses, so what a user with rules asks for is looked at once, when it runs.
-        if !is_plain || !self.is_authenticated || !self.account.may_do_all() || self.is_subscribed() {
+        let is_unnoticed = !self.is_subscribed() && self.tracking.is_none();
+        if !is_plain || !self.is_authenticated || !self.account.may_do_all() || !is_unnoticed {
             return None;
         }
         let Found::Data(command) = last.map(Found::Data).or_else(|| shared.command(arguments.at(0)))? else {
@@ -286,6 +287,7 @@ impl Session {
             }
             self.answer(reply, out);
         }
+        costs.lookups.add(std::mem::take(&mut self.lookups));
         self.note_run(shared, (input, run), replies.len(), nanos);
     }
 
@@ -311,10 +313,11 @@ impl Session {
         let (at, before, mut failed) = (self.at(shared), out.len(), Vec::new());
         let note = |text: &str| failed.push(text.to_owned());
         let done = shared.databases().get_each((at.database, at.now), &keys, (self.protocol, out), note);
-        if done.is_err() {
+        let Ok(lookups) = done else {
             out.truncate(before);
             return 0;
-        }
+        };
+        costs.lookups.add(lookups);
         self.before_read();
         self.last_command = "get";
         let nanos = started.elapsed().as_nanos() as u64 / keys.len().max(1) as u64;
@@ -326,7 +329,8 @@ impl Session {
 
     fn run_reads(&mut self, shared: &Shared, input: &[u8], run: &Run) -> Option<Vec<Reply>> {
         let at = self.at(shared);
-        let replies = shared.databases().read_joined(run.iter(input), at, BUDGET)?;
+        let (replies, lookups) = shared.databases().read_joined(run.iter(input), at, BUDGET)?;
+        self.lookups.add(lookups);
         self.before_read();
         Some(replies)
     }
@@ -336,7 +340,7 @@ impl Session {
         self.before_write(shared);
         let commands: Vec<_> = run.iter(input).collect();
         let (replies, effects) = shared.databases().execute_joined(&commands, at, BUDGET);
-        effects.iter().for_each(|effects| shared.publish(effects));
+        effects.iter().for_each(|effects| self.note_effects(shared, effects));
         replies
     }
 
@@ -350,7 +354,7 @@ impl Session {
         for answer in answers {
             match answer {
                 Ok((reply, effects)) => {
-                    shared.publish(&effects);
+                    self.note_effects(shared, &effects);
                     replies.push(reply);
                 }
                 Err(Refusal::TooLong) => break,

@@ -18,8 +18,9 @@
 //! | `http` | the page for operators and the metrics |
 //! | `mail`, `waiting`, `topics`, `late_reply` | what threads tell each other |
 //! | `waits`, `pause` | sessions that wait for elements or for the end of a pause |
-//! | `feeds` | changes that clients follow |
-//! | `clients`, `statistics`, `slow_log`, `latency`, `process_memory` | what is known of clients and commands |
+//! | `feeds`, `tracking` | changes that clients follow, and keys that they hold in memory of their own |
+//! | `clients`, `statistics`, `slow_log`, `latency` | what is known of clients and commands |
+//! | `rates`, `process_memory` | what the server does at the moment, and the memory that it takes |
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -41,6 +42,7 @@ mod mail;
 mod output_limits;
 mod pause;
 mod process_memory;
+mod rates;
 mod replace_file;
 mod server;
 mod session;
@@ -55,6 +57,7 @@ mod tls;
 mod tls_stream;
 mod together;
 mod topics;
+mod tracking;
 mod waiting;
 mod waits;
 mod worker;

@@ -8,7 +8,9 @@ use crate::late_reply::UnderWay;
 use crate::mail::{ConnectionPlace, Mail};
 use crate::shared::{Shared, now_millis};
 use holm::Snapshot;
-use holm_commands::{Arguments, At, Command, Function, Outcome, OwnedArguments, Protocol, Refusal, Reply, WRITE};
+use holm_commands::{
+    Arguments, At, Command, Function, Lookups, Outcome, OwnedArguments, Protocol, Refusal, Reply, WRITE,
+};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -75,7 +77,12 @@ impl LongCommands {
 }
 
 /// Carries out a command at the present.
-fn execute(shared: &Shared, command: &Command<Function>, arguments: &Arguments<'_>, at: At<'_>) -> Outcome<Reply> {
+fn execute(
+    shared: &Shared,
+    (command, arguments): (&Command<Function>, &Arguments<'_>),
+    at: At<'_>,
+    author: u64,
+) -> Outcome<(Reply, Lookups)> {
     loop {
         // Not locked meanwhile: nobody waits for a long command who flushes a database.
         let databases = shared.present_databases();
@@ -84,8 +91,8 @@ fn execute(shared: &Shared, command: &Command<Function>, arguments: &Arguments<'
             Err(Refusal::Store(holm::Error::Dropped { .. })) if !shared.is_present(&databases) => {}
             done => {
                 let (reply, effects) = done?;
-                shared.publish(&effects);
-                return Ok(reply);
+                shared.publish(&effects, author);
+                return Ok((reply, effects.lookups));
             }
         }
     }
@@ -101,11 +108,12 @@ pub(crate) fn run(shared: &Shared, thread: usize) {
         let answer = match &long.snapshot {
             Some(snapshot) => shared.present_databases().read_at(snapshot, command, &arguments, at),
             None if command.flags & WRITE != 0 || *must_sync => shared
-                .synced_on(thread, *must_sync, || execute(shared, command, &arguments, at))
+                .synced_on(thread, *must_sync, || execute(shared, (command, &arguments), at, place.id))
                 .unwrap_or_else(|error| Err(Refusal::Store(error))),
-            None => execute(shared, command, &arguments, at),
+            None => execute(shared, (command, &arguments), at, place.id),
         };
-        let reply = answer.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
+        let (reply, lookups) = answer.unwrap_or_else(|refusal| (Reply::Error(refusal.into_text()), Lookups::default()));
+        shared.statistics.add_lookups(lookups);
         let mut bytes = Vec::new();
         reply.encode(*protocol, &mut bytes);
         let took = started.elapsed();

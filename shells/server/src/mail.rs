@@ -3,6 +3,7 @@
 use crate::late_reply::LateReply;
 use crate::stream::Stream;
 use crate::topics::TopicKind;
+use crate::tracking::Invalid;
 use holm_commands::{Reply, Signal};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,6 +45,18 @@ pub(crate) enum Mail {
         message: Box<Reply>,
         /// The connection follows the feed no more.
         is_last: bool,
+    },
+    /// A client must not hold what keys had.
+    Invalid {
+        to: u64,
+        invalid: Invalid,
+        /// It is about keys that another connection has read.
+        is_redirected: bool,
+    },
+    /// The connection that hears of changes in its place has left.
+    BrokenRedirect {
+        to: u64,
+        redirect: u64,
     },
     /// A key that this connection waits for has elements.
     TryAgain {

@@ -184,6 +184,7 @@ impl Server {
 fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
     let mut pause = SWEEP_PAUSE;
     while let Err(mpsc::RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
+        shared.rates.sample(Instant::now(), || shared.statistics.growing());
         // During a pause, keys stay as they are.
         if !shared.sweeps.load(Ordering::SeqCst) || shared.pause.is_on() {
             continue;
@@ -197,7 +198,7 @@ fn sweep(shared: &Shared, stopped: &mpsc::Receiver<()>) {
         pause = match swept {
             Ok(swept) => {
                 shared.statistics.expired.fetch_add(swept.expired, Ordering::Relaxed);
-                shared.publish(&swept.effects);
+                shared.publish(&swept.effects, 0);
                 if swept.more { Duration::ZERO } else { SWEEP_PAUSE }
             }
             Err(refusal) => {

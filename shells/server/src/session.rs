@@ -2,7 +2,7 @@
 
 use crate::acl::Account;
 use crate::clients::{Client, ClientKind};
-use crate::commands::{OwnFunction, unfollow_all};
+use crate::commands::{MEMORY, Mode, OwnFunction, is_about_server, unfollow_all};
 use crate::late_reply;
 use crate::long::{BUDGET, LongCommand};
 use crate::mail::ConnectionPlace;
@@ -15,8 +15,8 @@ use crate::waits::Blocked;
 use holm::{Snapshot, Transaction};
 use holm_accounts::Denied;
 use holm_commands::{
-    ALONE, Arguments, At, BLOCKING, Command, FAST, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal,
-    Reply, RequestLimits, Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
+    ALONE, Arguments, At, BLOCKING, Command, Effects, FAST, Function, Lookups, NO_AUTH, Outcome, OwnedArguments,
+    Protocol, Refusal, Reply, RequestLimits, SERVED, Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
 };
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -96,12 +96,16 @@ pub(crate) struct Session {
     pub(crate) blocked: Option<Blocked>,
     /// Another thread carries out the command, or its reply waits for what others have begun.
     is_away: bool,
+    /// What it asks for if its client holds keys in memory of its own.
+    pub(crate) tracking: Option<Mode>,
     /// The next command waits until a pause is over.
     pub(crate) is_parked: bool,
     /// It is in the worker's list of those.
     pub(crate) is_listed: bool,
     /// The reply waits until what others have begun is done.
     pub(crate) is_late: bool,
+    /// What its commands have looked up, and nobody has counted yet.
+    pub(crate) lookups: Lookups,
     pub(crate) reply_mode: ReplyMode,
     /// What the client wants beyond the server's setting.
     pub(crate) acknowledge: Option<Acknowledge>,
@@ -150,8 +154,10 @@ impl Session {
             followed: BTreeSet::new(),
             blocked: None,
             is_away: false,
+            tracking: None,
             is_parked: false,
             is_listed: false,
+            lookups: Lookups::default(),
             is_late: false,
             reply_mode: ReplyMode::On,
             acknowledge: None,
@@ -220,6 +226,8 @@ impl Session {
             false if self.queued().zip(queued).is_some_and(|(after, before)| after > before) => {}
             false => cost.note(nanos, reply.is_error()),
         }
+        costs.lookups.add(std::mem::take(&mut self.lookups));
+        self.end_choice(arguments);
         self.ran.drain(..).for_each(|ran| costs.of(ran.name).note(ran.nanos, ran.is_failed));
         if let Reply::Error(text) = &reply {
             shared.statistics.note_error(text);
@@ -250,6 +258,11 @@ impl Session {
     /// Returns whether the reply to the last command comes later.
     pub(crate) fn is_waiting(&self) -> bool {
         self.blocked.is_some() || self.is_away || self.is_parked
+    }
+
+    /// Returns whether the reply to the last command comes by mail.
+    pub(crate) fn is_away(&self) -> bool {
+        self.is_away
     }
 
     /// Appends a reply, if the client wants it.
@@ -304,7 +317,7 @@ impl Session {
         }
         if let Some(queue) = self.queue.as_mut().filter(|_| about.flags & UNQUEUED == 0) {
             queue.bytes += OwnedArguments::from(*arguments).size();
-            if about.flags & ALONE != 0 || queue.bytes > MOST_QUEUED {
+            if about.flags & ALONE != 0 || is_about_tracking(about.name, arguments) || queue.bytes > MOST_QUEUED {
                 queue.broken = true;
                 return Err(Refusal::of(format!("ERR Command not allowed inside a transaction: '{}'", about.name)));
             }
@@ -345,6 +358,7 @@ impl Session {
         let about = found.about();
         self.last_command = about.name;
         about.check(arguments)?;
+        let found = if about.flags & SERVED != 0 && is_about_server(arguments) { Found::Own(&MEMORY) } else { found };
         if !self.is_authenticated && about.flags & NO_AUTH == 0 {
             return Err(BEFORE_AUTH);
         }
@@ -427,6 +441,7 @@ impl Session {
         command: &'static Command<Function>,
         arguments: &Arguments<'_>,
     ) -> Outcome<Reply> {
+        self.note_reads(shared, command, arguments);
         let reply = match self.try_data(shared, command, arguments) {
             Err(Refusal::TooLong) => return Ok(self.begin_long(shared, command, arguments)),
             reply => reply?,
@@ -462,7 +477,9 @@ impl Session {
             return Err(Refusal::TooLong);
         }
         if let Some(snapshot) = &self.snapshot {
-            return shared.databases().read_within(snapshot, command, arguments, at, BUDGET);
+            let (reply, lookups) = shared.databases().read_within(snapshot, command, arguments, at, BUDGET)?;
+            self.lookups.add(lookups);
+            return Ok(reply);
         }
         if command.flags & WRITE != 0 {
             self.before_write(shared);
@@ -470,8 +487,14 @@ impl Session {
             self.before_read();
         }
         let (reply, effects) = shared.databases().execute_within(command, arguments, at, BUDGET)?;
-        shared.publish(&effects);
+        self.note_effects(shared, &effects);
         Ok(reply)
+    }
+
+    /// Counts what a command has looked up, and tells others what it has done.
+    pub(crate) fn note_effects(&mut self, shared: &Shared, effects: &Effects) {
+        self.lookups.add(effects.lookups);
+        shared.publish(effects, self.place.id);
     }
 
     /// Lets another thread carry out a command, whose reply comes later.
@@ -507,6 +530,7 @@ impl Session {
         }
         self.subscriptions.end_all(&shared.topics, self.place);
         unfollow_all(self, shared);
+        self.end_tracking(shared);
         shared.clients.remove(self.place.id);
     }
 
@@ -530,6 +554,12 @@ fn is_pushed(reply: &Reply) -> bool {
         Reply::Several(replies) => replies.iter().all(is_pushed),
         _ => false,
     }
+}
+
+/// Returns whether a command is CLIENT TRACKING, which counts for the commands behind it: EXEC runs those about keys
+/// first.
+fn is_about_tracking(name: &str, arguments: &Arguments<'_>) -> bool {
+    name == "client" && arguments.is(1, "tracking")
 }
 
 fn is_for_subscribers(name: &str) -> bool {

@@ -116,6 +116,9 @@ pub struct Settings {
     /// The events about keys that subscribers get, as letters: K or E for the channels, A for all classes
     #[arg(long, default_value = "", value_name = "LETTERS")]
     pub notify_keyspace_events: String,
+    /// The most keys that are noted for client-side caching; 0 for any number
+    #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+    pub tracking_table_max_keys: usize,
     /// A file of keys and values, separated by tabs, to store in database 0 before clients are served
     #[arg(long, value_name = "FILE")]
     pub load: Option<PathBuf>,

@@ -9,12 +9,15 @@ use crate::long::{LongCommands, THREADS};
 use crate::mail::{ConnectionPlace, Mailbox};
 use crate::output_limits::OutputLimits;
 use crate::pause::Pause;
+use crate::process_memory;
+use crate::rates::Rates;
 use crate::session::Found;
 use crate::settings::{Acknowledge, Settings};
 use crate::slow_log::SlowLog;
 use crate::statistics::Statistics;
 use crate::tls::Tls;
 use crate::topics::Topics;
+use crate::tracking::Tracking;
 use crate::waiting::Waiting;
 use holm_commands::{Arguments, CommandIndex, Cursors, Databases, Effects, Function, TABLE};
 use std::collections::BTreeMap;
@@ -37,9 +40,11 @@ pub(crate) struct Shared {
     pub(crate) mailboxes: Arc<Vec<Mailbox>>,
     pub(crate) waiting: Waiting,
     pub(crate) pause: Pause,
+    pub(crate) tracking: Tracking,
     pub(crate) topics: Topics,
     pub(crate) feeds: Feeds,
     pub(crate) statistics: Statistics,
+    pub(crate) rates: Rates,
     pub(crate) slow_log: SlowLog,
     pub(crate) long: LongCommands,
     pub(crate) latency: Latency,
@@ -49,6 +54,8 @@ pub(crate) struct Shared {
     /// Wakes the thread that accepts connections.
     pub(crate) acceptor: mio::Waker,
     pub(crate) started: Instant,
+    /// The memory of its own that the server had before it served anybody.
+    pub(crate) startup_bytes: u64,
     pub(crate) run_id: String,
     pub(crate) port: u16,
     /// By worker, and behind them by thread of long commands: it has written, and has not synced since. Only where
@@ -84,15 +91,18 @@ impl Shared {
             clients: Clients::default(),
             waiting: Waiting::default(),
             pause: Pause::default(),
+            tracking: Tracking::new(settings.tracking_table_max_keys),
             topics: Topics::default(),
             feeds: Feeds::default(),
             statistics: Statistics::default(),
+            rates: Rates::default(),
             slow_log: SlowLog::new(settings.slowlog_max_len),
             long: LongCommands::default(),
             latency,
             stopping: AtomicBool::new(false),
             sweeps: AtomicBool::new(true),
             started: Instant::now(),
+            startup_bytes: process_memory::own_bytes(),
             run_id: format!("{:016x}{:016x}{:08x}", random(), random(), std::process::id()),
             unsynced: (0..mailboxes.len() + THREADS).map(|_| AtomicBool::new(false)).collect(),
             max_clients: AtomicUsize::new(settings.maxclients),
@@ -122,9 +132,11 @@ impl Shared {
         Arc::ptr_eq(&self.databases(), databases)
     }
 
-    /// Tells others what a command has done: those who wait for elements, and subscribers of events.
-    pub(crate) fn publish(&self, effects: &Effects) {
+    /// Tells others what a command of a connection has done: those who wait for elements, those who hold keys in memory
+    /// of their own, and subscribers of events.
+    pub(crate) fn publish(&self, effects: &Effects, author: u64) {
         self.waiting.wake(&effects.signals, &self.mailboxes);
+        self.tracking.invalidate(&effects.changed, author, self);
         for event in &effects.events {
             for (channel, message) in self.databases().notifications().messages(event) {
                 self.topics.publish(&channel, &message, &self.mailboxes);

@@ -1,5 +1,7 @@
 //! Counters of a server.
 
+use crate::rates::Counts;
+use holm_commands::Lookups;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -71,6 +73,7 @@ pub(crate) type CostsByName = BTreeMap<&'static str, Cost>;
 #[derive(Debug, Default)]
 pub(crate) struct Costs {
     by_command: Vec<(&'static str, Cost)>,
+    pub(crate) lookups: Lookups,
     /// The command that was counted last, which is often that of the next call.
     last: usize,
 }
@@ -98,6 +101,9 @@ pub(crate) struct Statistics {
     pub(crate) output_bytes: AtomicU64,
     pub(crate) errors: AtomicU64,
     pub(crate) expired: AtomicU64,
+    /// Keys that commands have looked up and found.
+    pub(crate) hits: AtomicU64,
+    pub(crate) misses: AtomicU64,
     pub(crate) syncs: AtomicU64,
     /// Commands that other threads than workers have carried out.
     pub(crate) long_commands: AtomicU64,
@@ -116,8 +122,24 @@ pub(crate) struct Statistics {
 const MOST_CODES: usize = 128;
 
 impl Statistics {
+    /// Returns the counters whose growth INFO shows.
+    pub(crate) fn growing(&self) -> Counts {
+        [&self.commands, &self.input_bytes, &self.output_bytes].map(|counter| counter.load(Ordering::Relaxed))
+    }
+
+    /// Adds keys that were looked up.
+    pub(crate) fn add_lookups(&self, lookups: Lookups) {
+        // Mostly there are none of one kind, and all threads share the counters.
+        for (counter, count) in [(&self.hits, lookups.hits), (&self.misses, lookups.misses)] {
+            if count > 0 {
+                counter.fetch_add(count, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Adds what a worker has counted.
     pub(crate) fn add_costs(&self, costs: &mut Costs) {
+        self.add_lookups(std::mem::take(&mut costs.lookups));
         let mut all = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, cost) in costs.by_command.iter_mut().filter(|(_, cost)| cost.calls + cost.rejected > 0) {
             let sum = all.entry(name).or_default();
@@ -167,6 +189,8 @@ impl Statistics {
             &self.output_bytes,
             &self.errors,
             &self.expired,
+            &self.hits,
+            &self.misses,
             &self.syncs,
             &self.long_commands,
             &self.joined_commands,

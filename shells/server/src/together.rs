@@ -8,7 +8,7 @@ use crate::connection::Connection;
 use crate::long::BUDGET;
 use crate::shared::Shared;
 use crate::statistics::Costs;
-use holm_commands::{At, Reply};
+use holm_commands::{At, Lookups, Reply};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -20,7 +20,7 @@ const MOST_CONNECTIONS: usize = 32;
 
 /// Finishes what connections have left of a wake-up.
 pub(crate) fn finish(connections: &mut Connections, ids: &[u64], shared: &Shared, costs: &mut Costs) {
-    for ids in groups(connections, ids) {
+    for ids in groups(connections, ids, shared) {
         for ids in ids.chunks(MOST_CONNECTIONS) {
             finish_together(connections, ids, shared, costs);
         }
@@ -34,8 +34,9 @@ pub(crate) fn finish(connections: &mut Connections, ids: &[u64], shared: &Shared
 }
 
 /// Returns connections whose commands are about the same key, of each key that several have.
-fn groups(connections: &Connections, ids: &[u64]) -> Vec<Vec<u64>> {
-    if ids.len() < 2 {
+fn groups(connections: &Connections, ids: &[u64], shared: &Shared) -> Vec<Vec<u64>> {
+    // Connections that track ask who has changed a key, and a group has no author.
+    if ids.len() < 2 || shared.databases().notifications().notes_changes() {
         return Vec::new();
     }
     let subject = |id: &u64| Some((connections.get(id)?.subject()?, *id));
@@ -56,7 +57,8 @@ fn finish_together(connections: &mut Connections, ids: &[u64], shared: &Shared, 
         if does_write { session.before_write(shared) } else { session.before_read() }
     }
     let started = Instant::now();
-    let replies = carry_out(connections, ids, shared, (does_write, at));
+    let (replies, lookups) = carry_out(connections, ids, shared, (does_write, at));
+    costs.lookups.add(lookups);
     let nanos = started.elapsed().as_nanos() as u64 / replies.len().max(1) as u64;
     shared.statistics.joined_commands.fetch_add(replies.len() as u64, Ordering::Relaxed);
     let mut rest = &replies[..];
@@ -75,13 +77,23 @@ fn finish_together(connections: &mut Connections, ids: &[u64], shared: &Shared, 
 
 /// Carries out the commands of connections about one key. Returns the replies to the first ones; the others are to be
 /// carried out by each connection.
-fn carry_out(connections: &Connections, ids: &[u64], shared: &Shared, (does_write, at): (bool, At<'_>)) -> Vec<Reply> {
+fn carry_out(
+    connections: &Connections,
+    ids: &[u64],
+    shared: &Shared,
+    (does_write, at): (bool, At<'_>),
+) -> (Vec<Reply>, Lookups) {
     let commands = ids.iter().filter_map(|id| connections.get(id)).flat_map(Connection::left);
     if !does_write {
         return shared.databases().read_joined(commands, at, BUDGET).unwrap_or_default();
     }
     let commands: Vec<_> = commands.collect();
     let (replies, effects) = shared.databases().execute_joined(&commands, at, BUDGET);
-    effects.iter().for_each(|effects| shared.publish(effects));
-    replies
+    // Nobody asks who has changed something: see `groups`.
+    effects.iter().for_each(|effects| shared.publish(effects, 0));
+    let lookups = effects.iter().fold(Lookups::default(), |mut sum, effects| {
+        sum.add(effects.lookups);
+        sum
+    });
+    (replies, lookups)
 }

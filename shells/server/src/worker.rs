@@ -150,6 +150,12 @@ impl Worker {
                 Mail::Changes { to, name, message, is_last } => {
                     self.with(to, |connection| connection.deliver_changes(&shared, &name, &message, is_last));
                 }
+                Mail::Invalid { to, invalid, is_redirected } => {
+                    self.with(to, |connection| connection.deliver_invalid(invalid, is_redirected));
+                }
+                Mail::BrokenRedirect { to, redirect } => {
+                    self.with(to, |connection| connection.deliver_broken_redirect(redirect));
+                }
                 Mail::TryAgain { id, key } => {
                     if self.connections.contains_key(&id) {
                         self.with(id, |connection| connection.try_again(&shared, &key));

@@ -40,6 +40,8 @@ mod screenshots;
 mod subcommands;
 #[path = "server/tls.rs"]
 mod tls;
+#[path = "server/tracking.rs"]
+mod tracking;
 #[path = "server/transactions.rs"]
 mod transactions;
 #[path = "server/users.rs"]

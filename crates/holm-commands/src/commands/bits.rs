@@ -143,7 +143,7 @@ pub(crate) fn bitop(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome
         if operation == b"NOT" { !combined } else { combined }
     };
     let result: Vec<u8> = (0..len).map(byte).collect();
-    let target = context.entry(&arguments[2])?;
+    let target = context.uncounted(|| context.entry(&arguments[2]))?;
     if result.is_empty() {
         context.delete(&target)?;
     } else {

@@ -81,6 +81,7 @@ pub(crate) fn geodist<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>) -
     }
     let metres = arguments.get(4).map_or(Ok(1.0), unit)?;
     let place = |at: usize| place_of(context, &arguments[1], &arguments[at]);
-    let (Some(one), Some(other)) = (place(2)?, place(3)?) else { return Ok(Reply::Null) };
+    let (one, other) = (place(2)?, context.uncounted(|| place(3))?);
+    let (Some(one), Some(other)) = (one, other) else { return Ok(Reply::Null) };
     Ok(distance_reply(one.distance(other) / metres))
 }

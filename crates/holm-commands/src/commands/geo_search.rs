@@ -187,7 +187,7 @@ fn run<'c>(context: &'c Context<'c>, key: &[u8], request: Request<'_>, form: For
     let mut found = Vec::new();
     if set.exists() {
         let centre = match request.member {
-            Some(member) => place_of(context, key, member)?,
+            Some(member) => context.uncounted(|| place_of(context, key, member))?,
             None => request.centre,
         };
         let centre = centre.ok_or(Refusal::text("ERR could not decode requested zset member"))?;

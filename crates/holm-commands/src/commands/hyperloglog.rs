@@ -41,7 +41,7 @@ pub(crate) fn pfcount(context: &Context<'_>, arguments: &Arguments<'_>) -> Outco
 
 pub(crate) fn pfmerge(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let union = merged(context, arguments.from(1))?;
-    let entry = context.entry(&arguments[1])?;
+    let entry = context.uncounted(|| context.entry(&arguments[1]))?;
     context.put_string(&entry, &union.encode(), entry.expiry())?;
     Ok(Reply::OK)
 }

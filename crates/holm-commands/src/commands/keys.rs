@@ -90,7 +90,7 @@ pub(crate) fn copy(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<
         return Err(Refusal::text("ERR source and destination objects are the same"));
     }
     let from = context.entry(&arguments[1])?;
-    let to = context.entry_in(target, &arguments[2])?;
+    let to = context.uncounted(|| context.entry_in(target, &arguments[2]))?;
     if from.live().is_none() || to.live().is_some() && !replaces {
         return Ok(Reply::Integer(0));
     }
@@ -207,9 +207,12 @@ fn encoding(record: &Record) -> &'static str {
     }
 }
 
-/// What is asked about memory. What only the allocator of Redis knows is absent.
+/// What is asked about memory. A server answers what is not about a key.
 pub(crate) const OF_MEMORY: &[Subcommand] = &[
+    Subcommand::new("doctor", 2, "", "Explain what takes much memory."),
+    Subcommand::new("malloc-stats", 2, "", "Return that the allocator has no numbers."),
     Subcommand::new("purge", 2, "", "Do nothing: the system takes pages of files back itself."),
+    Subcommand::new("stats", 2, "", "Return what the memory of the server is for."),
     Subcommand::new("usage", -3, "<key> [SAMPLES <count>]", "Return the bytes of a key and its value at rest."),
     HELP,
 ];
@@ -219,6 +222,9 @@ pub(crate) fn memory(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcom
     match &arguments[1].to_ascii_lowercase()[..] {
         b"help" => return Ok(subcommand::help("memory", OF_MEMORY)),
         b"purge" => return Ok(Reply::OK),
+        b"doctor" | b"malloc-stats" | b"stats" => {
+            return Err(Refusal::text("ERR a single server answers that, and not groups of keys"));
+        }
         _ => {}
     }
     // All rows are counted, so the number of samples is checked and not used.
@@ -229,7 +235,8 @@ pub(crate) fn memory(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcom
             return Err(SYNTAX);
         }
     }
-    let entry = context.entry(&arguments[2])?;
+    // Those who ask what a key takes do not read it.
+    let entry = context.uncounted(|| context.entry(&arguments[2]))?;
     let Some(record) = entry.live() else { return Ok(Reply::Null) };
     // Each record has a header of 16 bytes, and 16 in its leaf.
     let mut bytes = arguments[2].len() + record.len() + 32;

@@ -50,19 +50,20 @@ fn move_one<'c>(context: &'c Context<'c>, keys: (&[u8], &[u8]), (from, to): (Sid
     if keys.0 == keys.1 {
         let element = source.pop(from)?.unwrap_or_default();
         source.push(to, &element)?;
-        context.note_event(context.database.get(), Some(Kind::List), popped(from), keys.0);
         context.next_event(pushed(to));
         source.save()?;
+        context.note_event(context.database.get(), Some(Kind::List), popped(from), keys.0);
         context.signal(keys.1);
         return Ok(Some(element));
     }
     let mut target = List::open(context, keys.1)?;
     let element = source.pop(from)?.unwrap_or_default();
     target.push(to, &element)?;
-    context.next_event(popped(from));
-    source.save()?;
+    // As Redis has it: others hear of the push first.
     context.next_event(pushed(to));
     target.save()?;
+    context.next_event(popped(from));
+    source.save()?;
     context.signal(keys.1);
     Ok(Some(element))
 }

@@ -19,11 +19,11 @@ const BAD_VALUE: Refusal = Refusal::text("ERR Bad data format");
 pub(crate) fn dump(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
     let entry = context.entry(&arguments[1])?;
     let Some(record) = entry.live() else { return Ok(Reply::Null) };
-    let members = || Members::open(context, &arguments[1], record.kind)?.all();
+    let members = || context.uncounted(|| Members::open(context, &arguments[1], record.kind)?.all());
     let value = match record.kind {
         Kind::String => Value::String(record.body().to_vec()),
         Kind::List => {
-            let list = List::open(context, &arguments[1])?;
+            let list = context.uncounted(|| List::open(context, &arguments[1]))?;
             Value::List(list.range(0, usize::MAX)?.iter().map(|element| element.to_vec()).collect())
         }
         Kind::Set => Value::Set(members()?.into_iter().map(|(member, _)| member).collect()),

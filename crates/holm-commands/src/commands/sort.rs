@@ -50,7 +50,12 @@ fn request<'a>(arguments: &Arguments<'a>, may_store: bool) -> Outcome<Request<'a
 /// Returns the elements of a key in their own order.
 fn elements<'c>(context: &'c Context<'c>, key: &[u8]) -> Outcome<(Vec<Vec<u8>>, Kind)> {
     let kind = context.entry(key)?.live().map_or(Kind::List, |record| record.kind);
-    let found = match kind {
+    let found = context.uncounted(|| of_kind(context, key, kind))?;
+    Ok((found, kind))
+}
+
+fn of_kind<'c>(context: &'c Context<'c>, key: &[u8], kind: Kind) -> Outcome<Vec<Vec<u8>>> {
+    Ok(match kind {
         Kind::List => List::open(context, key)?.range(0, usize::MAX)?,
         Kind::Set => Members::open(context, key, kind)?.all()?.into_iter().map(|(member, _)| member).collect(),
         Kind::SortedSet => {
@@ -63,8 +68,7 @@ fn elements<'c>(context: &'c Context<'c>, key: &[u8]) -> Outcome<(Vec<Vec<u8>>, 
             found
         }
         Kind::String | Kind::Hash => return Err(WRONG_TYPE),
-    };
-    Ok((found, kind))
+    })
 }
 
 /// Returns what a pattern leads to: its star stands for the element, and what follows an arrow is a field.
@@ -79,7 +83,7 @@ fn look_up<'c>(context: &'c Context<'c>, pattern: &[u8], element: &[u8]) -> Outc
     let key = [&pattern[..star], element, behind].concat();
     let entry = context.entry(&key)?;
     match (entry.live().map(|record| record.kind), field) {
-        (Some(Kind::Hash), Some(field)) => Members::open(context, &key, Kind::Hash)?.get(field),
+        (Some(Kind::Hash), Some(field)) => context.uncounted(|| Members::open(context, &key, Kind::Hash)?.get(field)),
         (Some(Kind::String), None) => Ok(entry.string()?.map(<[u8]>::to_vec)),
         _ => Ok(None),
     }
@@ -150,8 +154,10 @@ fn run<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>, may_store: bool)
     let Some(target) = request.store else {
         return Ok(Reply::Array(results.into_iter().map(Reply::bulk_or_null).collect()));
     };
-    context.delete(&context.entry(target)?)?;
-    let mut list = List::open(context, target)?;
+    let mut list = context.uncounted(|| {
+        context.delete(&context.entry(target)?)?;
+        List::open(context, target)
+    })?;
     for element in &results {
         list.push(Side::Right, element.as_deref().unwrap_or_default())?;
     }

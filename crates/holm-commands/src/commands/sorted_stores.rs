@@ -39,7 +39,7 @@ fn input<'c>(context: &'c Context<'c>, key: &[u8]) -> Outcome<Vec<Scored>> {
         Some(_) => return Err(WRONG_TYPE),
     };
     let score = |value: &[u8]| if kind == Kind::Set { 1.0 } else { score_of(value) };
-    let all = Members::open(context, key, kind)?.all()?;
+    let all = context.uncounted(|| Members::open(context, key, kind)?.all())?;
     Ok(all.into_iter().map(|(member, value)| (member, score(&value))).collect())
 }
 

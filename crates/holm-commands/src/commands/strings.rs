@@ -81,6 +81,7 @@ pub(crate) fn set(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<R
     }
     let entry = context.entry(&arguments[1])?;
     if get {
+        context.count_lookup(&entry);
         entry.string()?;
     }
     let is_present = entry.live().is_some();

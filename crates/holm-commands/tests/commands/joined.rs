@@ -105,7 +105,7 @@ proptest! {
 fn read_joined(tested: &Tested, lines: &[String]) -> Option<Vec<String>> {
     let words = words(lines);
     let commands = words.iter().map(|words| (tested.command(words.lend().at(0)), words.lend()));
-    let replies = tested.databases.read_joined(commands, tested.at(), u64::MAX)?;
+    let (replies, _) = tested.databases.read_joined(commands, tested.at(), u64::MAX)?;
     Some(replies.iter().map(text).collect())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::clients::{Client, ClientKind};
 use crate::commands::kill::kill;
-use crate::commands::subcommands;
+use crate::commands::{subcommands, tracking};
 use crate::mail::Mail;
 use crate::pause::Paused;
 use crate::session::{ReplyMode, Session};
@@ -43,12 +43,10 @@ pub(super) fn client(session: &mut Session, shared: &Shared, arguments: &Argumen
         (b"reply", 3) => reply_mode(session, arguments),
         (b"no-evict" | b"no-touch", 3) if arguments.is(2, "on") || arguments.is(2, "off") => Ok(Reply::OK),
         (b"no-evict" | b"no-touch", 3) => Err(SYNTAX),
-        (b"trackinginfo", 2) => Ok(Reply::Map(vec![
-            (Reply::fixed("flags"), Reply::Set(vec![Reply::fixed("off")])),
-            (Reply::fixed("redirect"), Reply::Integer(-1)),
-            (Reply::fixed("prefixes"), Reply::Array(Vec::new())),
-        ])),
-        (b"getredir", 2) => Ok(Reply::Integer(-1)),
+        (b"tracking", 3..) => tracking::tracking(session, shared, arguments),
+        (b"caching", 3) => tracking::caching(session, arguments),
+        (b"trackinginfo", 2) => Ok(tracking::info(session, shared)),
+        (b"getredir", 2) => Ok(tracking::redirect(session)),
         (b"help", _) => Ok(help("client", subcommands::CLIENT)),
         _ => Err(wrong_words("client", arguments)),
     }

@@ -38,6 +38,7 @@ fn parameters(shared: &Shared) -> Vec<(String, String)> {
         ("save", String::new()),
         ("slowlog-log-slower-than", shared.slower_than.load(Ordering::Relaxed).to_string()),
         ("slowlog-max-len", shared.slow_log.most().to_string()),
+        ("tracking-table-max-keys", shared.tracking.most().to_string()),
         // An idle client stays.
         ("timeout", "0".to_owned()),
         ("workers", settings.worker_count().to_string()),
@@ -62,6 +63,7 @@ pub(super) fn config(_: &mut Session, shared: &Shared, arguments: &Arguments<'_>
         }
         (b"resetstat", 2) => {
             shared.statistics.reset();
+            shared.rates.clear();
             Ok(Reply::OK)
         }
         (b"rewrite", 2) => rewrite(shared.settings.config.as_deref(), &changeable(shared)).map(|()| Reply::OK),
@@ -83,6 +85,7 @@ fn changeable(shared: &Shared) -> Vec<Changeable> {
         ("notify-keyspace-events", settings.notify_keyspace_events.clone()),
         ("slowlog-log-slower-than", settings.slowlog_log_slower_than.to_string()),
         ("slowlog-max-len", settings.slowlog_max_len.to_string()),
+        ("tracking-table-max-keys", settings.tracking_table_max_keys.to_string()),
     ];
     let present: BTreeMap<String, String> = parameters(shared).into_iter().collect();
     let of =
@@ -167,6 +170,7 @@ fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
         }
         "slowlog-log-slower-than" => shared.slower_than.store(number()?, Ordering::Relaxed),
         "slowlog-max-len" => shared.slow_log.set_most(size()?),
+        "tracking-table-max-keys" => shared.tracking.set_most(size()?, shared),
         "acknowledge" | "aclfile" | "bind" | "databases" | "port" | "proto-max-bulk-len" | "workers" => {
             return Err(wrong("can't set immutable config"));
         }

@@ -106,6 +106,7 @@ pub(super) fn reset(session: &mut Session, shared: &Shared, _: &Arguments<'_>) -
     (session.queue, session.watched, session.snapshot, session.acknowledge) = (None, None, None, None);
     session.subscriptions.end_all(&shared.topics, session.place);
     unfollow_all(session, shared);
+    session.end_tracking(shared);
     (session.database, session.protocol, session.reply_mode) = (0, Protocol::Resp2, ReplyMode::On);
     session.enter(shared.acl.default_account());
     session.is_authenticated = !shared.acl.needs_password();

@@ -4,6 +4,7 @@ use crate::process_memory;
 use crate::session::Session;
 use crate::shared::{Shared, now_millis};
 use crate::topics::TopicKind;
+use crate::tracking::TrackingCounts;
 use holm_commands::{Arguments, Outcome, Reply};
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +47,8 @@ fn server(shared: &Shared, text: &mut String) -> std::fmt::Result {
 fn clients(shared: &Shared, text: &mut String) -> std::fmt::Result {
     let blocked = shared.clients.all().iter().filter(|client| client.details().waits()).count();
     writeln!(text, "connected_clients:{}\r", shared.clients.count())?;
-    writeln!(text, "maxclients:{}\r\nblocked_clients:{blocked}\r", shared.max_clients.load(Ordering::Relaxed))
+    writeln!(text, "maxclients:{}\r\nblocked_clients:{blocked}\r", shared.max_clients.load(Ordering::Relaxed))?;
+    writeln!(text, "tracking_clients:{}\r", shared.tracking.counts().clients)
 }
 
 fn memory(_: &Shared, text: &mut String) -> std::fmt::Result {
@@ -88,7 +90,7 @@ fn persistence(shared: &Shared, text: &mut String) -> std::fmt::Result {
 
 fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
     let statistics = &shared.statistics;
-    let counters: [(&str, &AtomicU64); 11] = [
+    let counters: [(&str, &AtomicU64); 13] = [
         ("total_connections_received", &statistics.connections),
         ("rejected_connections", &statistics.rejected_connections),
         ("total_commands_processed", &statistics.commands),
@@ -96,6 +98,8 @@ fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
         ("total_net_input_bytes", &statistics.input_bytes),
         ("total_net_output_bytes", &statistics.output_bytes),
         ("expired_keys", &statistics.expired),
+        ("keyspace_hits", &statistics.hits),
+        ("keyspace_misses", &statistics.misses),
         ("syncs", &statistics.syncs),
         ("long_commands", &statistics.long_commands),
         ("joined_commands", &statistics.joined_commands),
@@ -104,9 +108,16 @@ fn stats(shared: &Shared, text: &mut String) -> std::fmt::Result {
     for (name, counter) in counters {
         writeln!(text, "{name}:{}\r", counter.load(Ordering::Relaxed))?;
     }
+    let [commands, input, output] = shared.rates.per_second();
+    writeln!(text, "instantaneous_ops_per_sec:{commands:.0}\r")?;
+    writeln!(text, "instantaneous_input_kbps:{:.2}\r", input / 1_024.0)?;
+    writeln!(text, "instantaneous_output_kbps:{:.2}\r", output / 1_024.0)?;
     writeln!(text, "pubsub_channels:{}\r", shared.topics.matching(TopicKind::Channel, None).len())?;
     writeln!(text, "pubsubshard_channels:{}\r", shared.topics.matching(TopicKind::Shard, None).len())?;
-    writeln!(text, "pubsub_patterns:{}\r\nevicted_keys:0\r", shared.topics.pattern_count())
+    writeln!(text, "pubsub_patterns:{}\r\nevicted_keys:0\r", shared.topics.pattern_count())?;
+    let TrackingCounts { keys, items, prefixes, .. } = shared.tracking.counts();
+    writeln!(text, "tracking_total_keys:{keys}\r\ntracking_total_items:{items}\r")?;
+    writeln!(text, "tracking_total_prefixes:{prefixes}\r")
 }
 
 fn replication(_: &Shared, text: &mut String) -> std::fmt::Result {

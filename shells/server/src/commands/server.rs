@@ -23,6 +23,7 @@ pub(super) fn flushdb(session: &mut Session, shared: &Shared, arguments: &Argume
     check_flush_option(arguments)?;
     session.before_write(shared);
     shared.replace_databases(|databases| databases.flush([session.database]))?;
+    shared.tracking.flush(shared);
     Ok(Reply::OK)
 }
 
@@ -30,6 +31,7 @@ pub(super) fn flushall(session: &mut Session, shared: &Shared, arguments: &Argum
     check_flush_option(arguments)?;
     session.before_write(shared);
     shared.replace_databases(|databases| databases.flush(0..databases.count()))?;
+    shared.tracking.flush(shared);
     Ok(Reply::OK)
 }
 

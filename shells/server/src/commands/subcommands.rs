@@ -25,8 +25,9 @@ pub(super) const ACL: &[Subcommand] = &[
 
 #[rustfmt::skip]
 pub(super) const CLIENT: &[Subcommand] = &[
+    of("caching", 3, "(YES|NO)", "Choose whether tracking notes the keys that the next command reads."),
     of("getname", 2, "", "Return the name of this connection."),
-    of("getredir", 2, "", "Return -1: there is no client-side caching."),
+    of("getredir", 2, "", "Return the connection that hears of changes in its place: 0 for none, -1 without tracking."),
     of("id", 2, "", "Return the number of this connection."),
     of("info", 2, "", "Return what is known about this connection."),
     of("kill", -3, "<ip:port> | <option> <value> [<option> <value> ...]",
@@ -38,7 +39,9 @@ pub(super) const CLIENT: &[Subcommand] = &[
     of("reply", 3, "(ON|OFF|SKIP)", "Choose which replies this connection gets."),
     of("setinfo", 4, "(LIB-NAME|LIB-VER) <value>", "State the library of this client."),
     of("setname", 3, "<name>", "Give this connection a name."),
-    of("trackinginfo", 2, "", "Return that tracking is off: there is no client-side caching."),
+    of("tracking", -3, "(ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> ...] [OPTIN] [OPTOUT] [NOLOOP]",
+        "Hear of changes of keys that this connection has read, or that begin with a prefix."),
+    of("trackinginfo", 2, "", "Return how this connection tracks."),
     of("unblock", -3, "<id> [TIMEOUT|ERROR]", "Let a client wait no longer."),
     of("unpause", 2, "", "End a pause."),
     HELP,

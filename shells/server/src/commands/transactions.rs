@@ -127,6 +127,7 @@ pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) ->
     }
     let denied = denials(session, shared, &queue);
     session.before_write(shared);
+    session.note_queued_reads(shared, &queue);
     let at = session.at(shared);
     let committed = {
         let databases = shared.databases();
@@ -151,7 +152,7 @@ pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) ->
         }
     };
     let Some((replies, effects)) = committed else { return Ok(Reply::NullArray) };
-    shared.publish(&effects);
+    session.note_effects(shared, &effects);
     let mut answered = Vec::with_capacity(replies.len());
     for ((reply, took), (found, arguments)) in replies.into_iter().zip(&queue.commands) {
         let (arguments, started) = (arguments.lend(), Instant::now());

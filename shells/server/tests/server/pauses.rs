@@ -63,7 +63,12 @@ fn a_transaction_waits_if_it_writes() {
     assert_eq!([admin.ask("client unpause"), writer.receive(), reader.receive()], ["OK", "[OK]", "QUEUED"]);
     assert_eq!([reader.ask("exec"), admin.ask("get k")], ["[OK]", "2"]);
     // A pause that begins within a transaction counts from its end on.
-    admin.script(&[("multi", "OK"), ("client pause 100000 write", "QUEUED"), ("set k 3", "QUEUED"), ("exec", "[OK OK]")]);
+    admin.script(&[
+        ("multi", "OK"),
+        ("client pause 100000 write", "QUEUED"),
+        ("set k 3", "QUEUED"),
+        ("exec", "[OK OK]"),
+    ]);
     writer.send("set k 4");
     wait_for(&mut admin, 1);
     assert_eq!([admin.ask("get k"), admin.ask("client unpause"), writer.receive()], ["3", "OK", "OK"]);
