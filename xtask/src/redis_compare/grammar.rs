@@ -211,6 +211,25 @@ const EXACT: &str = "
     COMMAND GETKEYS ZUNIONSTORE k 2 k k
     RESET
     CLIENT GETNAME
+    CLIENT GETREDIR
+    CLIENT TRACKINGINFO
+    CLIENT CACHING (YES|NO)
+    CLIENT UNPAUSE
+    GETEX k [EX 5000|PX 5000000]
+    GEORADIUS_RO e g 3000 u ASC [WITHHASH] [WITHDIST]
+    GEORADIUSBYMEMBER_RO e f 3000 u DESC
+    GEORADIUS e g 3000 u ASC STORE e
+    ZRANGESTORE k k s s BYSCORE REV [LIMIT i i]
+    SINTERCARD 1 k
+    PUBLISH f v
+    SPUBLISH f v
+    PUBSUB NUMSUB f*
+    PUBSUB NUMPAT
+    PUBSUB SHARDNUMSUB f*
+    UNWATCH
+    WAIT 0 0
+    COMMAND GETKEYS MSET k v k v
+    COMMAND GETKEYS SORT k STORE k
     CLIENT SETNAME f
 ";
 
@@ -231,10 +250,19 @@ const PAIRS: &str = "
 const NEAR: &str = "
     TTL k
     PTTL k
+    PEXPIRETIME k
 ";
 
 const KIND: &str = "
     HELLO (2|3) [SETNAME f]
+    RANDOMKEY
+    SRANDMEMBER k [i]
+    HRANDFIELD k [i]
+    ZRANDMEMBER k [i]
+    DUMP k
+    MEMORY USAGE k
+    TIME
+    LASTSAVE
 ";
 
 /// What an argument may be that a command does not expect.
@@ -268,7 +296,8 @@ const WRONG_WORDS: &[&str] = &[
 /// a look at all arguments if the key is absent, those that later versions give more arguments, and containers of
 /// commands, whose arguments `holm-server` reads when they run and not when they are queued.
 const EXPECTED: &str = "BLPOP BRPOP BLMOVE BRPOPLPUSH BLMPOP BZPOPMIN BZPOPMAX BZMPOP GEORADIUSBYMEMBER BITCOUNT \
-                        BITPOS GETEX LINDEX ZRANK ZREVRANK CLIENT OBJECT COMMAND";
+                        BITPOS GETEX LINDEX ZRANK ZREVRANK CLIENT OBJECT COMMAND PUBSUB MEMORY \
+                        SRANDMEMBER HRANDFIELD ZRANDMEMBER GEORADIUSBYMEMBER_RO WAIT";
 
 /// All templates, each with how replies are compared.
 pub(super) struct Grammar {
