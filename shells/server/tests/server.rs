@@ -22,6 +22,8 @@ mod http;
 mod larger;
 #[path = "server/latency.rs"]
 mod latency;
+#[path = "server/numbers.rs"]
+mod numbers;
 #[path = "server/output_limits.rs"]
 mod output_limits;
 #[path = "server/pages.rs"]

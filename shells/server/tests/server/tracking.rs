@@ -112,7 +112,7 @@ fn flushes_and_expired_keys_are_sent() {
 }
 
 #[test]
-fn prefixes_are_told_what_nobody_has_read() {
+fn prefixes_hear_what_nobody_has_read() {
     let served = Served::new(&["--workers", "2"]);
     let mut other = served.client();
     let (mut all, mut some) = (tracker(&served, "bcast"), tracker(&served, "bcast prefix user: prefix order: noloop"));
@@ -194,7 +194,7 @@ fn clients_choose_which_reads_are_noted() {
 }
 
 #[test]
-fn another_connection_is_told_in_place_of_one() {
+fn another_connection_hears_in_place_of_one() {
     let served = Served::new(&["--workers", "2"]);
     let (mut reader, mut listener, mut other) = (served.client(), served.client(), served.client());
     let id = listener.ask("client id");
@@ -232,7 +232,7 @@ fn another_connection_is_told_in_place_of_one() {
 }
 
 #[test]
-fn the_table_is_bounded_and_tells_what_it_forgets() {
+fn the_table_is_bounded_and_sends_what_it_forgets() {
     let served = Served::new(&["--workers", "2", "--tracking-table-max-keys", "10"]);
     let (mut one, mut other) = (tracker(&served, ""), served.client());
     assert_eq!(other.ask("config get tracking-table-max-keys"), "[tracking-table-max-keys 10]");
