@@ -129,19 +129,21 @@ fn a_pause_of_all_ends_by_its_time() {
 fn nothing_changes_once_a_pause_is_answered() {
     let served = Served::new(&["--workers", "2"]);
     let mut admin = served.client();
-    let mut writers: Vec<Client> = (0..6).map(|_| served.client()).collect();
-    let pipeline = encode(&[b"incr", b"n"]).repeat(200);
+    let mut writers: Vec<Client> = (0..3).map(|_| served.client()).collect();
+    // A transaction that takes its worker some milliseconds, so that some are under way when the pause begins.
+    let pushes = encode(&[b"rpush", b"l", &[b'x'; 300]]).repeat(300);
+    let transaction = [encode(&[b"multi"]), pushes, encode(&[b"exec"])].concat();
     for _ in 0..20 {
-        writers.iter_mut().for_each(|writer| writer.send_bytes(&pipeline));
+        writers.iter_mut().for_each(|writer| writer.send_bytes(&transaction));
         assert_eq!(admin.ask("client pause 100000 write"), "OK");
-        let first = admin.ask("get n");
-        for _ in 0..20 {
-            assert_eq!(admin.ask("get n"), first);
+        let first = admin.ask("llen l");
+        for _ in 0..50 {
+            assert_eq!(admin.ask("llen l"), first);
         }
         admin.ask("client unpause");
-        writers.iter_mut().for_each(|writer| (0..200).for_each(|_| drop(writer.receive())));
+        writers.iter_mut().for_each(|writer| (0..302).for_each(|_| drop(writer.receive())));
     }
-    assert_eq!(admin.ask("get n"), (20 * 6 * 200).to_string());
+    assert_eq!(admin.ask("llen l"), (20 * 3 * 300).to_string());
 }
 
 #[test]
