@@ -1,6 +1,7 @@
 //! What a command runs in: a store, a time, and the database that the client has selected.
 
 use crate::cursors::Cursors;
+use crate::edition::Edition;
 use crate::events::Effects;
 use crate::refusal::{Outcome, Refusal};
 use crate::store::{Area, Range, Store, Visitor};
@@ -24,6 +25,8 @@ pub struct Context<'s> {
     pub database: Cell<u32>,
     /// The number of databases.
     pub databases: u32,
+    /// What the commands mean.
+    pub edition: Edition,
     /// Where scans go on.
     pub cursors: &'s Cursors,
     /// The name of the running command, for error texts.
@@ -52,6 +55,7 @@ impl<'s> Context<'s> {
             now,
             database: Cell::new(0),
             databases: 16,
+            edition: Edition::default(),
             cursors,
             command: Cell::new(""),
             random: Cell::new(seed),

@@ -16,6 +16,7 @@
 //! | `unwritten` | a collection that several commands of a transaction change, and that is written once |
 //! | `sketch`, `geohash` | HyperLogLogs and places, as bytes and scores |
 //! | `sweep`, `sweep_part` | the removal of what has expired, and of the rows of removed collections |
+//! | `edition` | what commands have meant that write, for logs of them |
 //! | `payload`, `payload_packed` | the bytes of DUMP and RESTORE, as Redis has them |
 //! | `carry` | keys with all that they have, as chunks for another store |
 //! | `fingerprint` | a number that differs once a key differs, for replicated stores |
@@ -32,6 +33,7 @@ mod commands;
 mod context;
 mod counted;
 mod cursors;
+mod edition;
 mod entry;
 mod events;
 mod execute;
@@ -77,6 +79,7 @@ pub use command::{
 pub use context::{Context, Millis, Signal};
 pub use counted::{append_counted, take_counted};
 pub use cursors::Cursors;
+pub use edition::Edition;
 pub use entry::MAX_NAME;
 pub use events::{Effects, Event, Notifications};
 pub use execute::{At, Function, run};

@@ -4,6 +4,7 @@ pub(crate) mod bitfield;
 pub(crate) mod bits;
 pub(crate) mod counters;
 pub(crate) mod expiry;
+pub(crate) mod former_restore;
 pub(crate) mod geo;
 pub(crate) mod geo_search;
 pub(crate) mod hashes;

@@ -3,8 +3,10 @@
 
 use crate::arguments::Arguments;
 use crate::commands::expiry::{Unit, deadline};
+use crate::commands::former_restore;
 use crate::commands::sorted_sets::score_of;
 use crate::context::Context;
+use crate::edition::Edition;
 use crate::list::{List, Side};
 use crate::members::Members;
 use crate::number::{integer, sortable};
@@ -58,6 +60,9 @@ fn checked(word: Option<&[u8]>, most: i64, refusal: &'static str) -> Outcome<()>
 }
 
 pub(crate) fn restore(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
+    if context.edition == Edition::First {
+        return former_restore::restore(context, arguments);
+    }
     let (mut replaces, mut is_absolute) = (false, false);
     let mut options = arguments.options(4);
     while let Some(word) = options.keyword() {

@@ -3,6 +3,7 @@
 use crate::arguments::{Arguments, Options};
 use crate::commands::expiry::{Unit, deadline};
 use crate::context::{Context, Millis};
+use crate::edition::Edition;
 use crate::entry::Entry;
 use crate::number::integer;
 use crate::record::{Kind, Record};
@@ -74,7 +75,8 @@ pub(crate) fn set(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<R
             b"NX" if !if_present => if_absent = true,
             b"XX" if !if_absent => if_present = true,
             b"GET" => get = true,
-            b"KEEPTTL" if matches!(expire, None | Some(Expire::Keep)) => expire = Some(Expire::Keep),
+            b"KEEPTTL" if expire.is_none() => expire = Some(Expire::Keep),
+            b"KEEPTTL" if matches!(expire, Some(Expire::Keep)) && context.edition >= Edition::Second => {}
             _ if expire.is_some() => return Err(SYNTAX),
             _ => expire = Some(Expire::At(time_option(context, &word, &mut options)?.ok_or(SYNTAX)?)),
         }
