@@ -8,20 +8,6 @@ import (
 	"strings"
 )
 
-var aclHelp = []string{
-	"ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-	"CAT [<category>]: lists categories, or the commands of one",
-	"DELUSER <username> [<username> ...]: removes users and disconnects their clients, on all nodes",
-	"DRYRUN <username> <command> [<arg> ...]: tells whether a user may run a command, and does not run it",
-	"GENPASS [<bits>]: makes a password by chance",
-	"GETUSER <username>: describes a user",
-	"LIST: describes all users",
-	"LOG [<count> | RESET]: tells what users were refused on this node",
-	"SETUSER <username> [<rule> ...]: makes or changes a user, for all nodes",
-	"USERS: lists the names of all users",
-	"WHOAMI: returns the name of this connection's user",
-}
-
 func aclCommand(c *connection, one route, given []string) {
 	switch verb, count := strings.ToLower(given[1]), len(given); {
 	case verb == "whoami" && count == 2:
@@ -49,8 +35,6 @@ func aclCommand(c *connection, one route, given []string) {
 		c.out = append(c.out, said...)
 	case (verb == "load" || verb == "save") && count == 2:
 		c.out = appendError(c.out, "ERR the users of a cluster have no file: each node keeps them with the placement")
-	case verb == "help" && count == 2:
-		c.out = appendBulks(c.out, aclHelp)
 	default:
 		c.answerACL(one, given)
 	}

@@ -8,49 +8,62 @@ import (
 	"time"
 )
 
-// clients are the connections that are open, each with the account that it has.
+// clients are the connections that are open, each with what is shown of it.
 type clients struct {
 	mutex    sync.Mutex
-	open     map[net.Conn]*account
+	open     map[net.Conn]*shown
 	isClosed bool
 	// Closed once the last one has ended, after no more are taken.
 	ended chan struct{}
 }
 
 // add returns whether the connection is taken.
-func (c *clients) add(one net.Conn, user *account) bool {
+func (c *clients) add(one net.Conn, seen *shown) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.isClosed {
 		return false
 	}
 	if c.open == nil {
-		c.open = map[net.Conn]*account{}
+		c.open = map[net.Conn]*shown{}
 	}
-	c.open[one] = user
+	c.open[one] = seen
 	return true
 }
 
 // become notes that a connection has another account.
-func (c *clients) become(one net.Conn, user *account) {
+func (c *clients) become(one net.Conn, seen *shown, user *account) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.open[one] = user
+	seen.account = user
 	if user.isRemoved.Load() {
 		// It was removed since the password was right, and perhaps looked for before.
 		_ = one.SetReadDeadline(time.Now())
 	}
 }
 
+// change changes what is shown of a connection.
+func (c *clients) change(seen *shown, how func(*shown)) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	how(seen)
+}
+
 // endRemoved lets connections end whose users are removed: each before its next command.
 func (c *clients) endRemoved() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	for one, user := range c.open {
-		if user.isRemoved.Load() {
+	for one, seen := range c.open {
+		if seen.account.isRemoved.Load() {
 			_ = one.SetReadDeadline(time.Now())
 		}
 	}
+}
+
+func (c *clients) count() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return len(c.open)
 }
 
 func (c *clients) remove(one net.Conn) {

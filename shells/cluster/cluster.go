@@ -1,4 +1,4 @@
-// CLUSTER and INFO: the nodes, the slots and who leads, as clients of a Redis Cluster expect them.
+// CLUSTER: the nodes, the slots and who leads, as clients of a Redis Cluster expect them.
 
 package main
 
@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // The version of Redis whose clients find what they expect.
@@ -35,19 +34,17 @@ func clusterCommand(c *connection, _ route, given []string) {
 		c.out = appendBulk(c.out, c.host.clusterInfo())
 	case option == "myid":
 		c.out = appendBulk(c.out, c.host.name(c.host.self()))
-	case option == "keyslot" && len(given) == 3:
+	case option == "keyslot":
 		c.out = appendInteger(c.out, slotOf([]byte(given[2])))
-	case option == "countkeysinslot" && len(given) == 3:
+	case option == "countkeysinslot":
 		c.keysInSlot(given[2], -1)
-	case option == "getkeysinslot" && len(given) == 4:
+	case option == "getkeysinslot":
 		most, err := strconv.Atoi(given[3])
 		if err != nil || most < 0 {
 			c.out = appendError(c.out, "ERR Invalid number of keys")
 			return
 		}
 		c.keysInSlot(given[2], most)
-	default:
-		c.out = appendError(c.out, "ERR unknown subcommand or wrong number of arguments for CLUSTER")
 	}
 }
 
@@ -205,34 +202,4 @@ func (c *connection) keysInSlot(given string, most int) {
 	for _, name := range found {
 		c.out = appendBulk(c.out, name)
 	}
-}
-
-func info(c *connection, _ route, _ []string) {
-	h := c.host
-	var out strings.Builder
-	fmt.Fprintf(&out, "# Server\r\nredis_version:%s\r\nredis_mode:cluster\r\nserver_name:holm\r\n"+
-		"uptime_in_seconds:%d\r\n\r\n# Cluster\r\ncluster_enabled:1\r\n\r\n", compatible,
-		int(time.Since(h.begun).Seconds()))
-	if found, err := h.machines.database.statistics(); err == nil {
-		fmt.Fprintf(&out, "# Store\r\nholm_records:%d\r\nholm_disk_bytes:%d\r\nholm_log_bytes:%d\r\n"+
-			"holm_longest_sync_us:%d\r\nholm_views:%d\r\n\r\n", found.records, found.disk_bytes, found.log_bytes,
-			found.longest_sync_ns/1000, found.snapshots)
-	}
-	fmt.Fprintf(&out, "# Stats\r\ntotal_commands_processed:%d\r\n\r\n# Groups\r\n", h.commands.Load())
-	for number := range h.settings.Groups {
-		own := h.lane(number)
-		if own == nil {
-			continue
-		}
-		leader, _, known, _ := h.raft.GetLeaderID(shard(number))
-		if !known {
-			leader = 0
-		}
-		if opened := h.machines.find(shard(number)); opened != nil {
-			applied, _, keys, _ := opened.status()
-			fmt.Fprintf(&out, "group%d:leader=%d,applied=%d,keys=%d,lead_requests=%d,leased_reads=%d\r\n", number,
-				leader, applied, keys, own.counts.leads.Load(), own.counts.leased.Load())
-		}
-	}
-	c.out = appendBulk(c.out, out.String())
 }

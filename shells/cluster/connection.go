@@ -26,10 +26,9 @@ var nextClient atomic.Int64
 type connection struct {
 	host     *host
 	net      net.Conn
-	id       int64
-	name     string
-	since    time.Time
 	protocol int
+	// What CLIENT LIST shows.
+	shown *shown
 	// The client has said who it is, or need not.
 	isKnown bool
 	account *account
@@ -82,10 +81,12 @@ func (h *host) serve(listener net.Listener, isPlain bool) error {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		c := &connection{host: h, net: accepted, id: nextClient.Add(1), since: time.Now(), protocol: 2}
+		c := &connection{host: h, net: accepted, protocol: 2}
 		c.account, c.isKnown = h.accounts.find(defaultUser), h.accounts.isOpen()
 		c.isPlain = isPlain
-		if !h.clients.add(accepted, c.account) {
+		c.shown = &shown{id: nextClient.Add(1), remote: accepted.RemoteAddr().String(),
+			local: accepted.LocalAddr().String(), since: time.Now(), protocol: 2, account: c.account}
+		if !h.clients.add(accepted, c.shown) {
 			accepted.Close()
 			continue
 		}
@@ -116,7 +117,7 @@ func (c *connection) run() {
 		buffer = buffer[:len(buffer)+count]
 		used := 0
 		for {
-			found, length, err := parse(buffer[used:], c.isKnown, routes[:0])
+			found, length, err := parse(buffer[used:], c.isKnown, c.host.level(), routes[:0])
 			if err != nil {
 				c.out = appendError(c.out, err.Error())
 				c.quits = true
@@ -125,7 +126,8 @@ func (c *connection) run() {
 			c.handle(found)
 			used += length
 			routes = found
-			if c.quits || len(found) < mostRoutes {
+			// What is left may be no request, and then is not waited for.
+			if c.quits || len(found) == 0 || used == len(buffer) {
 				break
 			}
 		}
@@ -176,7 +178,7 @@ func (c *connection) handle(routes []route) {
 // refuse answers a command that the user may not carry out, and returns whether it has done so. What is wrong for
 // everybody is answered elsewhere.
 func (c *connection) refuse(one route) bool {
-	if !c.isKnown || refusal(one, "") != "" {
+	if !c.isKnown || one.kind == routeRefused {
 		return false
 	}
 	refused := c.denied(one.request, c.multi != nil)
@@ -293,9 +295,9 @@ func (c *connection) alone(one route) {
 		c.out = appendError(c.out, "NOAUTH Authentication required.")
 		return
 	}
-	if text := refusal(one, name); text != "" {
+	if one.kind == routeRefused {
 		c.abort()
-		c.out = appendError(c.out, text)
+		c.out = append(c.out, refusal(one.request, c.host.level())...)
 		return
 	}
 	if c.multi != nil && !endsTransaction(name) {
@@ -309,13 +311,20 @@ func (c *connection) alone(one route) {
 	case routeEverywhere:
 		c.done++
 		c.everywhere(words(one.request))
+	case routeAnywhere:
+		c.done++
+		c.anywhere(words(one.request))
 	case routeFront:
-		if command, ok := frontCommands[name]; ok {
+		given := words(one.request)
+		if containers[name] && len(given) == 2 && strings.EqualFold(given[1], "help") {
+			c.done++
+			command(c, one, given)
+		} else if command, ok := frontCommands[name]; ok {
 			if name != "holm.cluster" {
 				// Other nodes ask it for clients of theirs.
 				c.done++
 			}
-			command(c, one, words(one.request))
+			command(c, one, given)
 		} else {
 			c.out = appendError(c.out, "ERR unknown command '"+name+"'")
 		}
@@ -323,21 +332,6 @@ func (c *connection) alone(one route) {
 		c.keyed(one)
 		c.flush()
 	}
-}
-
-// refusal returns why a command cannot be carried out; an empty text if it can.
-func refusal(one route, name string) string {
-	switch one.kind {
-	case routeUnknown:
-		return "ERR unknown command '" + name + "'"
-	case routeArity:
-		return "ERR wrong number of arguments for '" + name + "' command"
-	case routeUnsupported:
-		return "ERR the command '" + name + "' is none of a cluster: it waits for other clients, or orders all keys"
-	case routePatterns:
-		return "ERR BY and GET of SORT name keys by patterns, which may lie in other groups of the cluster"
-	}
-	return ""
 }
 
 // firstWord returns the name of a command, as the client has written it.

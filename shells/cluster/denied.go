@@ -63,6 +63,18 @@ func (h *host) refused(asking *account, request []byte, inTransaction bool, clie
 	return reply
 }
 
+// most returns how many refusals are kept at most.
+func (d *deniedLog) most() uint64 {
+	defer runtime.KeepAlive(d)
+	return uint64(C.holm_denied_most(d.handle))
+}
+
+// setMost sets how many refusals are kept at most.
+func (d *deniedLog) setMost(most uint64) {
+	defer runtime.KeepAlive(d)
+	C.holm_denied_set_most(d.handle, C.size_t(most))
+}
+
 // answer answers ACL LOG.
 func (d *deniedLog) answer(request []byte, protocol int) ([]byte, error) {
 	defer runtime.KeepAlive(d)

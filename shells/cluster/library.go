@@ -301,15 +301,13 @@ func (r *restore) drop() {
 
 // What a front does with a command.
 const (
-	routeEmpty       = C.HOLM_ROUTE_EMPTY
-	routeKeyed       = C.HOLM_ROUTE_KEYED
-	routeCross       = C.HOLM_ROUTE_CROSS
-	routeEverywhere  = C.HOLM_ROUTE_EVERYWHERE
-	routeFront       = C.HOLM_ROUTE_FRONT
-	routeUnknown     = C.HOLM_ROUTE_UNKNOWN
-	routeArity       = C.HOLM_ROUTE_ARITY
-	routeUnsupported = C.HOLM_ROUTE_UNSUPPORTED
-	routePatterns    = C.HOLM_ROUTE_PATTERNS
+	routeEmpty      = C.HOLM_ROUTE_EMPTY
+	routeKeyed      = C.HOLM_ROUTE_KEYED
+	routeCross      = C.HOLM_ROUTE_CROSS
+	routeEverywhere = C.HOLM_ROUTE_EVERYWHERE
+	routeFront      = C.HOLM_ROUTE_FRONT
+	routeRefused    = C.HOLM_ROUTE_REFUSED
+	routeAnywhere   = C.HOLM_ROUTE_ANYWHERE
 )
 
 // route is where a command lies in what a client has sent, and where it belongs.
@@ -327,12 +325,13 @@ const mostRoutes = 1024
 var routeTables = sync.Pool{New: func() any { return new([mostRoutes]C.holm_route) }}
 
 // parse finds the whole commands at the beginning of input, and how many bytes they take.
-func parse(input []byte, known bool, routes []route) ([]route, int, error) {
+func parse(input []byte, known bool, level uint8, routes []route) ([]route, int, error) {
 	found := routeTables.Get().(*[mostRoutes]C.holm_route)
 	defer routeTables.Put(found)
 	var count C.size_t
 	var out C.holm_bytes
-	code := C.holm_parse(pointer(input), C.size_t(len(input)), C.int(switched(known)), &found[0], mostRoutes, &count, &out)
+	code := C.holm_parse(pointer(input), C.size_t(len(input)), C.int(switched(known)), C.uint8_t(level), &found[0],
+		mostRoutes, &count, &out)
 	if message, err := checked(code, out); err != nil {
 		_ = message
 		if code == C.HOLM_NODE_PROTOCOL {
@@ -353,9 +352,19 @@ func parse(input []byte, known bool, routes []route) ([]route, int, error) {
 	return routes, used, nil
 }
 
+// refusal returns the error reply to a request that is refused before it is carried out or queued.
+func refusal(request []byte, level uint8) []byte {
+	var out C.holm_bytes
+	reply, err := checked(C.holm_refusal(pointer(request), C.size_t(len(request)), C.uint8_t(level), &out), out)
+	if err != nil {
+		return appendError(nil, "ERR "+err.Error())
+	}
+	return reply
+}
+
 func slotOf(key []byte) int { return int(C.holm_slot(pointer(key), C.size_t(len(key)))) }
 
-// describe answers COMMAND.
+// describe answers COMMAND, and HELP.
 func describe(request []byte, protocol int) ([]byte, error) {
 	var out C.holm_bytes
 	return checked(C.holm_describe(pointer(request), C.size_t(len(request)), C.int(protocol), &out), out)

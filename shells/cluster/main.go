@@ -129,6 +129,7 @@ func serve(arguments []string) error {
 	page := flags.String("page", "", "the address of a page and of /metrics; empty: nowhere")
 	reads := flags.String("reads", "index", "how a leader knows that it leads, to answer reads: by a round to others for "+
 		"each (index), or for some time after one, by its clock (lease)")
+	refusals := flags.Uint64("acllog-max-len", 128, "how many refusals of users the node keeps for ACL LOG")
 	skew := flags.String("test-clock", "", "for tests: a file that says by how many milliseconds the clock is ahead")
 	_ = flags.Parse(arguments)
 	if *reads != "index" && *reads != "lease" {
@@ -157,6 +158,7 @@ func serve(arguments []string) error {
 	if err != nil {
 		return err
 	}
+	started.denied.setMost(*refusals)
 	if *page != "" {
 		if err := started.servePage(*page); err != nil {
 			started.close()

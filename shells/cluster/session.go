@@ -4,8 +4,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,12 +13,15 @@ import (
 // frontCommands are those that the front answers. crates/holm-node/src/front.rs describes each.
 var frontCommands map[string]func(*connection, route, []string)
 
+// containers are the commands whose second word says what they do: HELP describes these words.
+var containers = map[string]bool{"acl": true, "client": true, "cluster": true, "command": true, "config": true}
+
 func init() {
 	frontCommands = map[string]func(*connection, route, []string){
 		"hello": hello, "auth": auth, "quit": quit, "reset": reset, "ping": ping, "echo": echo, "select": selectNumber,
 		"client": clientCommand, "readonly": readOnly, "readwrite": readWrite, "asking": fine, "multi": multi,
 		"exec": execute, "discard": discard, "watch": watchKeys, "command": command, "cluster": clusterCommand,
-		"info": info, "config": configCommand, "time": timeCommand, "wait": wait, "flushall": flushAll,
+		"info": info, "config": configure, "time": timeCommand, "wait": wait, "flushall": flushAll,
 		"flushdb": flushAll, "acl": aclCommand, "holm.hash": hashCommand, "holm.leader": leaderCommand,
 		"holm.cluster": administer,
 		"unwatch": func(c *connection, _ route, _ []string) {
@@ -28,6 +30,11 @@ func init() {
 		},
 	}
 }
+
+const (
+	notInteger  = "ERR value is not an integer or out of range"
+	syntaxError = "ERR syntax error"
+)
 
 const wrongPassword = "WRONGPASS invalid username-password pair or user is disabled."
 
@@ -48,7 +55,7 @@ func (c *connection) signIn(name, password, command string) bool {
 // become gives the connection the account of a user.
 func (c *connection) become(user *account) {
 	c.account = user
-	c.host.clients.become(c.net, user)
+	c.host.clients.become(c.net, c.shown, user)
 }
 
 func auth(c *connection, _ route, given []string) {
@@ -77,6 +84,10 @@ func hello(c *connection, _ route, given []string) {
 		case "3":
 			protocol = 3
 		default:
+			if _, err := strconv.Atoi(given[1]); err != nil {
+				c.out = appendError(c.out, "ERR Protocol version is not an integer or out of range")
+				return
+			}
 			c.out = appendError(c.out, "NOPROTO unsupported protocol version")
 			return
 		}
@@ -90,7 +101,11 @@ func hello(c *connection, _ route, given []string) {
 			}
 			at += 3
 		case option == "setname" && at+1 < len(given):
-			c.name = given[at+1]
+			if !isName(given[at+1]) {
+				c.out = appendError(c.out, noName)
+				return
+			}
+			c.host.clients.change(c.shown, func(one *shown) { one.name = given[at+1] })
 			at += 2
 		default:
 			c.out = appendError(c.out, "ERR Syntax error in HELLO option '"+given[at]+"'")
@@ -103,19 +118,29 @@ func hello(c *connection, _ route, given []string) {
 			"protocol version at the same time")
 		return
 	}
-	c.protocol = protocol
+	c.speak(protocol)
 	c.out = appendMap(c.out, protocol, 7)
 	c.out = appendBulk(appendBulk(c.out, "server"), "redis")
 	c.out = appendBulk(appendBulk(c.out, "version"), compatible)
 	c.out = appendInteger(appendBulk(c.out, "proto"), protocol)
-	c.out = appendInteger(appendBulk(c.out, "id"), int(c.id))
-	mode := "cluster"
-	if c.isPlain {
-		mode = "standalone"
-	}
-	c.out = appendBulk(appendBulk(c.out, "mode"), mode)
+	c.out = appendInteger(appendBulk(c.out, "id"), int(c.shown.id))
+	c.out = appendBulk(appendBulk(c.out, "mode"), c.mode())
 	c.out = appendBulk(appendBulk(c.out, "role"), "master")
 	c.out = appendArray(appendBulk(c.out, "modules"), 0)
+}
+
+// speak chooses a version of the protocol.
+func (c *connection) speak(protocol int) {
+	c.protocol = protocol
+	c.host.clients.change(c.shown, func(one *shown) { one.protocol = protocol })
+}
+
+// mode returns what a client takes the node for.
+func (c *connection) mode() string {
+	if c.isPlain {
+		return "standalone"
+	}
+	return "cluster"
 }
 
 func quit(c *connection, _ route, _ []string) {
@@ -124,8 +149,10 @@ func quit(c *connection, _ route, _ []string) {
 }
 
 func reset(c *connection, _ route, _ []string) {
-	c.multi, c.protocol, c.name, c.readOnly = nil, 2, "", false
+	c.multi, c.readOnly = nil, false
 	c.unwatch()
+	c.speak(2)
+	c.host.clients.change(c.shown, func(one *shown) { one.name = "" })
 	c.become(c.host.accounts.find(defaultUser))
 	c.isKnown = c.host.accounts.isOpen()
 	c.out = appendStatus(c.out, "RESET")
@@ -145,7 +172,9 @@ func ping(c *connection, _ route, given []string) {
 func echo(c *connection, _ route, given []string) { c.out = appendBulk(c.out, given[1]) }
 
 func selectNumber(c *connection, _ route, given []string) {
-	if given[1] == "0" {
+	if number, err := strconv.Atoi(given[1]); err != nil {
+		c.out = appendError(c.out, notInteger)
+	} else if number == 0 {
 		c.out = appendStatus(c.out, "OK")
 	} else {
 		c.out = appendError(c.out, "ERR SELECT is not allowed in cluster mode")
@@ -162,32 +191,6 @@ func readWrite(c *connection, _ route, _ []string) {
 	c.out = appendStatus(c.out, "OK")
 }
 
-func (c *connection) describe() string {
-	age := int(time.Since(c.since).Seconds())
-	return fmt.Sprintf("id=%d addr=%s laddr=%s name=%s age=%d db=0 user=%s resp=%d", c.id, c.net.RemoteAddr(),
-		c.net.LocalAddr(), c.name, age, c.account.name, c.protocol)
-}
-
-func clientCommand(c *connection, _ route, given []string) {
-	switch option := strings.ToLower(given[1]); {
-	case option == "id":
-		c.out = appendInteger(c.out, int(c.id))
-	case option == "getname" && c.name == "":
-		c.out = appendNull(c.out, c.protocol)
-	case option == "getname":
-		c.out = appendBulk(c.out, c.name)
-	case option == "setname" && len(given) == 3:
-		c.name = given[2]
-		c.out = appendStatus(c.out, "OK")
-	case option == "setinfo", option == "no-evict", option == "no-touch":
-		c.out = appendStatus(c.out, "OK")
-	case option == "info", option == "list":
-		c.out = appendBulk(c.out, c.describe()+"\n")
-	default:
-		c.out = appendError(c.out, "ERR unknown subcommand or wrong number of arguments for CLIENT")
-	}
-}
-
 func command(c *connection, one route, _ []string) {
 	described, err := describe(one.request, c.protocol)
 	if err != nil {
@@ -197,38 +200,6 @@ func command(c *connection, one route, _ []string) {
 	c.out = append(c.out, described...)
 }
 
-// parameters are what clients look at when they start.
-func (h *host) parameters() [][2]string {
-	return [][2]string{
-		{"appendonly", "yes"},
-		{"cluster-enabled", "yes"},
-		{"cluster-require-full-coverage", "no"},
-		{"databases", "1"},
-		{"maxmemory", "0"},
-		{"save", ""},
-	}
-}
-
-func configCommand(c *connection, _ route, given []string) {
-	if strings.ToLower(given[1]) != "get" || len(given) < 3 {
-		c.out = appendError(c.out, "ERR a cluster has CONFIG GET alone: its settings are in the folder of each node")
-		return
-	}
-	var found [][2]string
-	for _, one := range c.host.parameters() {
-		for _, pattern := range given[2:] {
-			if isMatch, err := path.Match(strings.ToLower(pattern), one[0]); err == nil && isMatch {
-				found = append(found, one)
-				break
-			}
-		}
-	}
-	c.out = appendMap(c.out, c.protocol, len(found))
-	for _, one := range found {
-		c.out = appendBulk(appendBulk(c.out, one[0]), one[1])
-	}
-}
-
 func timeCommand(c *connection, _ route, _ []string) {
 	now := clock()
 	c.out = appendBulk(appendArray(c.out, 2), strconv.FormatInt(now.Unix(), 10))
@@ -236,12 +207,22 @@ func timeCommand(c *connection, _ route, _ []string) {
 }
 
 // wait: each write that was acknowledged is on most replicas.
-func wait(c *connection, _ route, _ []string) {
+func wait(c *connection, _ route, given []string) {
+	for _, one := range given[1:] {
+		if number, err := strconv.ParseInt(one, 10, 64); err != nil || number < 0 {
+			c.out = appendError(c.out, notInteger)
+			return
+		}
+	}
 	c.out = appendInteger(c.out, len(c.host.placement.Load().Groups[0].Replicas)/2)
 }
 
 // flushAll removes the keys of all groups, one group after the other.
-func flushAll(c *connection, _ route, _ []string) {
+func flushAll(c *connection, _ route, given []string) {
+	if len(given) > 2 || len(given) == 2 && !slices.Contains([]string{"async", "sync"}, strings.ToLower(given[1])) {
+		c.out = appendError(c.out, syntaxError)
+		return
+	}
 	for group := range c.host.settings.Groups {
 		var err error
 		for begun := time.Now(); time.Since(begun) < patience; time.Sleep(5 * time.Millisecond) {

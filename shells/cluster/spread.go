@@ -140,17 +140,25 @@ func (c *connection) everywhere(given []string) {
 		c.scan(given)
 		return
 	}
+	if name == "randomkey" {
+		c.randomKey()
+		return
+	}
 	own := c.own()
-	rand.Shuffle(len(own), func(one, other int) { own[one], own[other] = own[other], own[one] })
+	answers := make([]<-chan answer, len(own))
+	part := appendPart(nil, partPipeline, c.protocol, nil, appendRequest(nil, given...))
+	for at, group := range own {
+		answers[at] = c.host.asker(group).ask(part, false)
+	}
 	sum, count := 0, 0
 	var keys []byte
-	for _, group := range own {
-		reply, err := c.ask(group, given...)
-		if err != nil {
-			c.out = appendError(c.out, err.Error())
+	for at, group := range own {
+		found := <-answers[at]
+		if found.err != nil {
+			c.out = appendError(c.out, found.err.Error())
 			return
 		}
-		switch {
+		switch reply := found.replies; {
 		case len(reply) > 0 && reply[0] == '-':
 			c.out = append(c.out, reply...)
 			return
@@ -162,19 +170,44 @@ func (c *connection) everywhere(given []string) {
 			for _, key := range found {
 				keys = append(keys, key...)
 			}
-		case name == "randomkey" && reply[0] == '$' && reply[1] != '-':
+		}
+	}
+	if name == "dbsize" {
+		c.out = appendInteger(c.out, sum)
+	} else {
+		c.out = append(appendArray(c.out, count), keys...)
+	}
+}
+
+// randomKey asks one group after the other, in an order by chance, until one has a key.
+func (c *connection) randomKey() {
+	own := c.own()
+	rand.Shuffle(len(own), func(one, other int) { own[one], own[other] = own[other], own[one] })
+	for _, group := range own {
+		reply, err := c.ask(group, "RANDOMKEY")
+		switch {
+		case err != nil:
+			c.out = appendError(c.out, err.Error())
+			return
+		case len(reply) > 1 && reply[0] == '$' && reply[1] != '-', len(reply) > 0 && reply[0] == '-':
 			c.out = append(c.out, reply...)
 			return
 		}
 	}
-	switch name {
-	case "dbsize":
-		c.out = appendInteger(c.out, sum)
-	case "keys":
-		c.out = append(appendArray(c.out, count), keys...)
-	default:
-		c.out = appendNull(c.out, c.protocol)
+	c.out = appendNull(c.out, c.protocol)
+}
+
+// anywhere asks some group: the answer depends on none.
+func (c *connection) anywhere(given []string) {
+	group := 0
+	if own := c.own(); len(own) > 0 {
+		group = own[0]
 	}
+	reply, err := c.ask(group, given...)
+	if err != nil {
+		reply = appendError(nil, err.Error())
+	}
+	c.out = append(c.out, reply...)
 }
 
 // scan goes from group to group. A cursor is that of the group, times the number of groups, plus the group.

@@ -13,8 +13,11 @@ func appendStatus(out []byte, text string) []byte {
 	return append(append(append(out, '+'), text...), "\r\n"...)
 }
 
+// The ends of lines within a text, which may be a client's, would end the reply.
+var endsOfLines = strings.NewReplacer("\r", " ", "\n", " ")
+
 func appendError(out []byte, text string) []byte {
-	return append(append(append(out, '-'), text...), "\r\n"...)
+	return append(append(append(out, '-'), endsOfLines.Replace(text)...), "\r\n"...)
 }
 
 func appendHeader(out []byte, kind byte, number int) []byte {

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// The bytes of a client's words that an error repeats.
+pub(crate) const MOST_REPEATED: usize = 128;
+
 /// The result of a step of a command.
 pub type Outcome<T> = Result<T, Refusal>;
 

@@ -317,3 +317,9 @@ fn single_quoted<'a>(mut rest: &'a [u8], words: &mut Vec<u8>) -> Option<&'a [u8]
         }
     }
 }
+
+/// Returns whether a line is the first of a POST of HTTP, or a header that each request of HTTP has. A page of the web
+/// can make a browser send both to any port, and commands in the body: none of them may run.
+pub fn is_of_http(name: &[u8]) -> bool {
+    [&b"post"[..], b"host:"].iter().any(|word| name.eq_ignore_ascii_case(word))
+}

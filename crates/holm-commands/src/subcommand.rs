@@ -1,11 +1,8 @@
 //! Subcommands: the second words of CLIENT, CONFIG and others, with their numbers of words.
 
 use crate::arguments::Arguments;
-use crate::refusal::{Outcome, Refusal};
+use crate::refusal::{MOST_REPEATED, Outcome, Refusal};
 use crate::reply::Reply;
-
-/// The bytes of a client's word that an error repeats.
-const MOST_REPEATED: usize = 128;
 
 /// What the second word of a command may be.
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,13 @@
 //! The table of all commands that are about keys. A new command is a function and one line.
 
+use crate::arguments::Arguments;
 use crate::command::{
     ALL, BLOCKING, COUNTED as LOOKS_UP, Command, DIRECT, FAST, Group, Keys, ONE, READ, SERVED, TWO, WRITE, container,
     of,
 };
 use crate::commands::*;
 use crate::execute::Function;
+use crate::refusal::{MOST_REPEATED, Refusal};
 
 /// It reads little, in little time.
 const POINT: u32 = READ | DIRECT | FAST;
@@ -275,10 +277,28 @@ pub const UNSUPPORTED: &[(&str, &str)] = &[
     ("xpending", "there are no streams"),
     ("xclaim", "there are no streams"),
     ("xautoclaim", "there are no streams"),
-    ("replicaof", "the server is a single node"),
-    ("slaveof", "the server is a single node"),
-    ("psync", "the server is a single node"),
+    ("replicaof", "nobody follows another server as a replica"),
+    ("slaveof", "nobody follows another server as a replica"),
+    ("psync", "nobody follows another server as a replica"),
     ("cluster", "the server is a single node"),
-    ("failover", "the server is a single node"),
+    ("failover", "nobody follows another server as a replica"),
     ("monitor", "commands are not shown to other clients"),
 ];
+
+/// Returns the refusal of a name that no command of a program has.
+pub fn unknown_command(arguments: &Arguments<'_>, program: &str) -> Refusal {
+    let name = arguments.at(0).escape_ascii().to_string();
+    if let Some((_, reason)) = UNSUPPORTED.iter().find(|(unsupported, _)| arguments.is(0, unsupported)) {
+        return Refusal::of(format!("ERR unknown command '{name}': {reason} in {program}"));
+    }
+    let mut given = String::new();
+    for word in arguments.from(1) {
+        if given.len() >= MOST_REPEATED {
+            break;
+        }
+        let word = &word[..word.len().min(MOST_REPEATED - given.len())];
+        given.push_str(&format!("'{}' ", word.escape_ascii()));
+    }
+    let name = &name[..name.len().min(MOST_REPEATED)];
+    Refusal::of(format!("ERR unknown command '{name}', with args beginning with: {given}"))
+}

@@ -176,6 +176,7 @@ impl<'t> Attempt<'t> {
         let Some(entry) = entry else { return Ok(out) };
         let mut context = Context::new(&self.store, &self.group.cursors, state.time, entry.seed);
         context.databases = 1;
+        context.edition = entry.edition();
         match entry.kind {
             // What is being loaded is not whole yet: garbage would be taken for gone that comes later.
             EntryKind::Sweep if self.is_loading() => {}

@@ -9,12 +9,15 @@
 //! execution may not take from its surroundings: a time in milliseconds since 1970, and the seed of choices by chance.
 
 use crate::fault::{Fault, Result};
-use holm_commands::{Protocol, append_counted};
+use holm_commands::{Edition, Protocol, append_counted};
 
 /// The highest level of entries that this version knows. Level 2 has [`EntryKind::Load`]. Level 3 has no other entries:
 /// who knows it waits for the end of a former leader's lease. Nor has level 4: who knows it keeps the users of a
-/// placement.
-pub const LEVEL: u8 = 4;
+/// placement. At level 5 commands have their second edition.
+pub const LEVEL: u8 = 5;
+
+/// The first level whose RESTORE takes payloads of Redis.
+pub(crate) const LEVEL_OF_PAYLOADS: u8 = 5;
 
 /// What an entry does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +97,11 @@ pub struct Part<'a> {
 }
 
 impl<'a> Entry<'a> {
+    /// Returns what its commands mean.
+    pub(crate) fn edition(&self) -> Edition {
+        if self.level < LEVEL_OF_PAYLOADS { Edition::First } else { Edition::Second }
+    }
+
     /// Reads an entry, if its level is not above the one that is known.
     ///
     /// # Errors

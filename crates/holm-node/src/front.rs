@@ -1,7 +1,9 @@
 //! The commands that a node's front answers itself, beside those about keys, and what COMMAND says of all of them.
 
+use crate::subcommands;
 use holm_commands::{
-    ADMIN, Arguments, CONNECTION, Command, FAST, FLAG_NAMES, Group, Keys, NO_AUTH, READ, Reply, TABLE, WRITE, of,
+    ADMIN, Arguments, CONNECTION, Command, FAST, FLAG_NAMES, Group, Keys, NO_AUTH, READ, Reply, TABLE, WRITE,
+    container, help, of, wrong_words,
 };
 
 const NONE: Keys = Keys::None;
@@ -18,7 +20,8 @@ const OF_CONNECTIONS: &[Command<()>] = &[
     of("ping", -1, HERE, NONE, (), "Answers PONG, or what was said"),
     of("echo", 2, HERE, NONE, (), "Answers what was said"),
     of("select", 2, HERE, NONE, (), "Accepts database 0, the only one"),
-    of("client", -2, HERE, NONE, (), "ID, GETNAME, SETNAME, SETINFO, INFO, LIST, NO-EVICT, NO-TOUCH"),
+    container(of("client", -2, HERE, NONE, (), "ID, GETNAME, SETNAME, SETINFO, INFO, LIST, NO-EVICT, NO-TOUCH, HELP"),
+        subcommands::CLIENT),
     of("readonly", 1, HERE, NONE, (), "Lets reads of this connection be answered by any replica"),
     of("readwrite", 1, HERE, NONE, (), "Takes READONLY back"),
     of("asking", 1, HERE, NONE, (), "Accepted; no slot is ever asked for elsewhere"),
@@ -35,12 +38,15 @@ const OF_TRANSACTIONS: &[Command<()>] = &[
 
 #[rustfmt::skip]
 const OF_THE_CLUSTER: &[Command<()>] = &[
-    of("acl", -2, CONNECTION, NONE, (),
+    container(of("acl", -2, CONNECTION, NONE, (),
         "CAT, DELUSER, DRYRUN, GENPASS, GETUSER, HELP, LIST, LOG, SETUSER, USERS, WHOAMI: users of the whole cluster"),
-    of("command", -1, 0, NONE, (), "Describes commands: COUNT, LIST, INFO, DOCS, GETKEYS"),
-    of("cluster", -2, 0, NONE, (), "INFO, MYID, SLOTS, SHARDS, NODES, KEYSLOT, COUNTKEYSINSLOT, GETKEYSINSLOT"),
+        subcommands::ACL),
+    container(of("command", -1, 0, NONE, (), "Describes commands: COUNT, LIST, INFO, DOCS, GETKEYS, HELP"),
+        subcommands::COMMAND),
+    container(of("cluster", -2, 0, NONE, (),
+        "INFO, MYID, SLOTS, SHARDS, NODES, KEYSLOT, COUNTKEYSINSLOT, GETKEYSINSLOT, HELP"), subcommands::CLUSTER),
     of("info", -1, 0, NONE, (), "Describes the node and its groups"),
-    of("config", -2, ADMIN, NONE, (), "GET: what clients ask for at their start"),
+    container(of("config", -2, ADMIN, NONE, (), "GET, SET, HELP: parameters of the node"), subcommands::CONFIG),
     of("time", 1, FAST, NONE, (), "Returns the time of the node"),
     of("wait", 3, CONNECTION, NONE, (), "Answers at once: a write is acknowledged when most replicas have it"),
     of("flushall", -1, WRITE, NONE, (), "Removes all keys, one group after the other"),
@@ -95,10 +101,13 @@ fn document((title, command): &(&'static str, Command<()>)) -> (Reply, Reply) {
     (Reply::fixed(command.name), Reply::Map(details))
 }
 
-/// Answers COMMAND.
+/// Answers COMMAND, and HELP of the commands that have subcommands.
 pub fn describe(arguments: &Arguments<'_>) -> Reply {
     let all = all();
     let find = |name: &[u8]| all.iter().find(|(_, command)| command.name.as_bytes().eq_ignore_ascii_case(name));
+    if let Some((_, command)) = find(arguments.at(0)).filter(|_| arguments.is(1, "help")) {
+        return help(command.name, command.subcommands);
+    }
     let lines = || Reply::Array(all.iter().map(|(_, command)| line(command)).collect());
     match (&arguments.at(1).to_ascii_lowercase()[..], arguments.len()) {
         (_, 1) | (b"info", 2) => lines(),
@@ -118,6 +127,6 @@ pub fn describe(arguments: &Arguments<'_>) -> Reply {
             Some((_, Command { keys: Keys::None, .. })) => Reply::error("ERR The command has no key arguments"),
             Some((_, command)) => Reply::bulks(command.keys_of(&arguments.tail(2))),
         },
-        _ => Reply::error("ERR unknown subcommand or wrong number of arguments. Try COMMAND COUNT."),
+        _ => Reply::Error(wrong_words("command", arguments).into_text()),
     }
 }

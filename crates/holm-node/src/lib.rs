@@ -16,7 +16,7 @@
 //! | `slots`, `slot_entry`, `export` | which slots a group answers for, and how they go to another group |
 //! | `view`, `frame`, `restore` | a group as a stream of frames, and the way back |
 //! | `renew`, `load` | entries after which a group is empty, and those that fill it from a backup |
-//! | `route`, `slot`, `front` | where a command belongs, before anybody carries it out |
+//! | `route`, `slot`, `front`, `subcommands` | where a command belongs, before anybody carries it out |
 //! | `accounts` | what users may do |
 //! | `fault` | errors |
 //!
@@ -47,6 +47,7 @@ mod slot_entry;
 mod slots;
 mod space;
 mod state;
+mod subcommands;
 mod view;
 
 pub use accounts::Accounts;

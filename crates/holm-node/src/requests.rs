@@ -44,9 +44,9 @@ pub(crate) fn unknown() -> Reply {
 }
 
 impl Group {
-    /// Returns the command that a request names, if it accepts the number of words.
+    /// Returns the command that a request names, if it is called as it can be.
     pub(crate) fn find(&self, words: &Arguments<'_>) -> Option<&'static Command<Function>> {
-        self.index.find(&words[0]).filter(|command| command.accepts(words.len()))
+        self.index.find(&words[0]).filter(|command| command.check(words).is_ok())
     }
 
     /// Returns the refusal of a command about a slot that the group does not answer for.

@@ -1,10 +1,11 @@
 //! Where a command belongs: looked at by a front, before any group carries it out.
 
+use crate::entry::LEVEL_OF_PAYLOADS;
 use crate::front::FRONT;
 use crate::slot::slot_of;
 use holm_commands::{
-    Arguments, BLOCKING, Command, CommandIndex, Function, Keys, ProtocolError, RequestLimits, RequestParser, TABLE,
-    WRITE,
+    Arguments, BLOCKING, Command, CommandIndex, Function, Keys, Outcome, ProtocolError, Refusal, RequestLimits,
+    RequestParser, TABLE, WRITE, is_of_http, unknown_command,
 };
 
 /// What a front does with a command.
@@ -21,15 +22,14 @@ pub enum RouteKind {
     Everywhere = 3,
     /// Answers it.
     Front = 4,
-    /// Refuses it: there is no such command.
-    Unknown = 5,
-    /// Refuses it: it has a wrong number of words.
-    Arity = 6,
-    /// Refuses it: it would wait for others, or orders the keys of all slots.
-    Unsupported = 7,
-    /// Refuses it: its options name keys by patterns, which may lie in other groups.
-    Patterns = 8,
+    /// Refuses it, also within MULTI: [`Router::refusal`] says why.
+    Refused = 5,
+    /// Hands it to any group: it may have a key, and has none.
+    Anywhere = 6,
 }
+
+const PATTERNS: Refusal =
+    Refusal::text("ERR BY and GET of SORT name keys by patterns, which may lie in other groups of the cluster");
 
 /// A command within the bytes that a client has sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +65,18 @@ impl Router {
         self.front.find(name).map(Command::about).or_else(|| self.commands.find(name).map(Command::about))
     }
 
-    /// Finds the whole commands at the beginning of `input`, at most `most` of them. O(input).
+    /// Finds the whole commands at the beginning of `input`, at most `most` of them, for a cluster of a level.
+    /// O(input).
     ///
     /// # Errors
     /// The input begins with what is no request, or exceeds the limits. The connection cannot be continued.
-    pub fn routes(&self, input: &[u8], limits: &RequestLimits, most: usize) -> Result<Vec<Route>, ProtocolError> {
+    pub fn routes(
+        &self,
+        input: &[u8],
+        limits: &RequestLimits,
+        level: u8,
+        most: usize,
+    ) -> Result<Vec<Route>, ProtocolError> {
         let (mut parser, mut found, mut start) = (RequestParser::default(), Vec::new(), 0);
         while found.len() < most {
             let rest = &input[start..];
@@ -79,47 +86,72 @@ impl Router {
                 Err(error) if found.is_empty() => return Err(error),
                 Err(_) => break,
             };
-            found.push(self.route(&parser.arguments(rest), start, start + length));
+            let arguments = parser.arguments(rest);
+            if !arguments.is_empty() && is_of_http(&arguments[0]) {
+                if found.is_empty() {
+                    return Err(ProtocolError("this is no server of HTTP".into()));
+                }
+                break;
+            }
+            found.push(self.route(&arguments, level, start, start + length));
             parser.next();
             start += length;
         }
         Ok(found)
     }
 
-    fn route(&self, arguments: &Arguments<'_>, start: usize, end: usize) -> Route {
-        let route = Route { start, end, kind: RouteKind::Unknown, slot: 0, writes: false };
+    /// Returns why a cluster of a level refuses a command before anybody carries it out; `None` if it does not.
+    pub fn refusal(&self, arguments: &Arguments<'_>, level: u8) -> Option<Refusal> {
+        self.place(arguments, level).err()
+    }
+
+    fn route(&self, arguments: &Arguments<'_>, level: u8, start: usize, end: usize) -> Route {
+        let (kind, slot, writes) = self.place(arguments, level).unwrap_or((RouteKind::Refused, 0, false));
+        Route { start, end, kind, slot, writes }
+    }
+
+    /// Finds where a command belongs, its slot, and whether it may write.
+    fn place(&self, arguments: &Arguments<'_>, level: u8) -> Outcome<(RouteKind, u16, bool)> {
         if arguments.is_empty() {
-            return Route { kind: RouteKind::Empty, ..route };
+            return Ok((RouteKind::Empty, 0, false));
         }
         if let Some(command) = self.front.find(&arguments[0]) {
-            let kind = if command.accepts(arguments.len()) { RouteKind::Front } else { RouteKind::Arity };
+            command.check(arguments)?;
             let slot = command.keys_of(arguments).first().map_or(0, |key| slot_of(key));
-            return Route { kind, slot, ..route };
+            return Ok((RouteKind::Front, slot, false));
         }
-        let Some(command) = self.commands.find(&arguments[0]) else { return route };
-        let (kind, slot) = kind_of(command, arguments);
-        Route { kind, slot, writes: command.flags & WRITE != 0, ..route }
+        let unknown = || unknown_command(arguments, "holm-cluster");
+        let command = self.commands.find(&arguments[0]).ok_or_else(unknown)?;
+        command.check(arguments)?;
+        if command.name == "restore" && level < LEVEL_OF_PAYLOADS {
+            return Err(Refusal::of(format!(
+                "LEVEL RESTORE takes its payloads at level {LEVEL_OF_PAYLOADS} of the cluster, which has \
+                 level {level}: all nodes must have this version first"
+            )));
+        }
+        let (kind, slot) = kind_of(command, arguments)?;
+        Ok((kind, slot, command.flags & WRITE != 0))
     }
 }
 
-fn kind_of(command: &Command<Function>, arguments: &Arguments<'_>) -> (RouteKind, u16) {
-    if !command.accepts(arguments.len()) {
-        return (RouteKind::Arity, 0);
+fn kind_of(command: &Command<Function>, arguments: &Arguments<'_>) -> Outcome<(RouteKind, u16)> {
+    let is_about_all = matches!(command.name, "keys" | "scan" | "dbsize" | "randomkey");
+    if command.flags & BLOCKING != 0 || command.keys == Keys::None && !is_about_all {
+        return Err(Refusal::of(format!(
+            "ERR the command '{}' is none of a cluster: it waits for other clients, or orders all keys",
+            command.name
+        )));
     }
-    if command.flags & BLOCKING != 0 {
-        return (RouteKind::Unsupported, 0);
-    }
-    if command.keys == Keys::None {
-        let is_about_all = matches!(command.name, "keys" | "scan" | "dbsize" | "randomkey");
-        return (if is_about_all { RouteKind::Everywhere } else { RouteKind::Unsupported }, 0);
+    if is_about_all {
+        return Ok((RouteKind::Everywhere, 0));
     }
     if matches!(command.name, "sort" | "sort_ro") && names_patterns(arguments) {
-        return (RouteKind::Patterns, 0);
+        return Err(PATTERNS);
     }
     let mut slots = command.keys_of(arguments).into_iter().map(slot_of);
-    // Without a key the command is malformed; any group says so.
-    let Some(first) = slots.next() else { return (RouteKind::Keyed, 0) };
-    (if slots.all(|slot| slot == first) { RouteKind::Keyed } else { RouteKind::Cross }, first)
+    // It is about no key, as OBJECT HELP, or malformed, and any group says so.
+    let Some(first) = slots.next() else { return Ok((RouteKind::Anywhere, 0)) };
+    Ok((if slots.all(|slot| slot == first) { RouteKind::Keyed } else { RouteKind::Cross }, first))
 }
 
 /// Returns whether SORT reads keys that a pattern names.
@@ -131,9 +163,10 @@ fn names_patterns(arguments: &Arguments<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LEVEL;
 
     fn kinds(input: &str) -> Vec<(RouteKind, bool)> {
-        let routes = Router::default().routes(input.as_bytes(), &RequestLimits::default(), 100).unwrap();
+        let routes = Router::default().routes(input.as_bytes(), &RequestLimits::default(), LEVEL, 100).unwrap();
         routes.iter().map(|route| (route.kind, route.writes)).collect()
     }
 
@@ -148,36 +181,68 @@ mod tests {
             ("MSET a 1 b 2", Cross, true),
             ("RENAME {x}a {x}b", Keyed, true),
             ("ZUNIONSTORE a 2 b c", Cross, true),
-            ("SINTERCARD x a", Keyed, false),
+            ("SINTERCARD x a", Anywhere, false),
+            ("OBJECT HELP", Anywhere, false),
             ("DBSIZE", Everywhere, false),
             ("SCAN 0", Everywhere, false),
-            ("HOLM.RANGE a b", Unsupported, false),
-            ("HOLM.REMOVE a b", Unsupported, true),
-            ("BLPOP a 0", Unsupported, true),
-            ("SORT a BY w_*", Patterns, true),
             ("SORT a BY nosort GET #", Keyed, true),
+            ("OBJECT ENCODING a", Keyed, false),
+            ("MEMORY USAGE a", Keyed, false),
             ("PING", Front, false),
             ("CLUSTER SLOTS", Front, false),
-            ("GET", Arity, false),
-            ("MULTI now", Arity, false),
-            ("EVAL x 0", Unknown, false),
             ("", Empty, false),
         ];
         for (line, kind, writes) in lines {
-            let found = kinds(&format!("{line}\r\n"));
-            let writes = if kind == Unsupported || kind == Patterns { found[0].1 } else { writes };
-            assert_eq!(found, [(kind, writes)], "{line}");
+            assert_eq!(kinds(&format!("{line}\r\n")), [(kind, writes)], "{line}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_carried_out_is_refused_before_it_is_queued_and_the_refusal_says_why() {
+        let none = |name| format!("ERR the command '{name}' is none of a cluster: it waits");
+        let arity = |name| format!("ERR wrong number of arguments for '{name}' command");
+        let lines = [
+            ("HOLM.RANGE a b", none("holm.range")),
+            ("HOLM.REMOVE a b", none("holm.remove")),
+            ("BLPOP a 0", none("blpop")),
+            ("SORT a BY w_*", "ERR BY and GET of SORT name keys by patterns".into()),
+            ("GET", arity("get")),
+            ("MULTI now", arity("multi")),
+            ("OBJECT FOO a", "ERR unknown subcommand 'FOO'. Try OBJECT HELP.".into()),
+            ("OBJECT ENCODING", arity("object|encoding")),
+            ("MEMORY USAGE", arity("memory|usage")),
+            ("EVAL x 0", "ERR unknown command 'EVAL': there are no scripts in holm-cluster".into()),
+            ("NOSUCH x y", "ERR unknown command 'NOSUCH', with args beginning with: 'x' 'y' ".into()),
+        ];
+        for (line, text) in lines {
+            let words: holm_commands::OwnedArguments = line.split(' ').collect();
+            assert_eq!(kinds(&format!("{line}\r\n")), [(RouteKind::Refused, false)], "{line}");
+            let refusal = Router::default().refusal(&words.lend(), LEVEL).unwrap().into_text();
+            assert!(refusal.starts_with(&text), "{line}: {refusal}");
+        }
+        let refused = |line: &str, level: u8| {
+            let words: holm_commands::OwnedArguments = line.split(' ').collect();
+            Router::default().refusal(&words.lend(), level).map(Refusal::into_text)
+        };
+        assert_eq!(refused("GET a", 1), None);
+        assert_eq!(refused("RESTORE a 0 x", LEVEL), None);
+        let early = refused("RESTORE a 0 x", 4).unwrap();
+        assert!(early.starts_with("LEVEL RESTORE takes its payloads at level 5 of the cluster, which has level 4"));
     }
 
     #[test]
     fn a_pipeline_is_divided_at_its_commands_and_a_part_of_one_is_left() {
         let input = b"*2\r\n$3\r\nGET\r\n$3\r\nfoo\r\nPING\r\n*2\r\n$3\r\nGET\r\n$3\r\nfo";
-        let routes = Router::default().routes(input, &RequestLimits::default(), 100).unwrap();
+        let routes = Router::default().routes(input, &RequestLimits::default(), LEVEL, 100).unwrap();
         let places: Vec<_> = routes.iter().map(|route| (route.start, route.end)).collect();
         assert_eq!(places, [(0, 22), (22, 28)]);
         assert_eq!(routes[0].slot, 12_182);
-        assert_eq!(Router::default().routes(input, &RequestLimits::default(), 1).unwrap().len(), 1);
-        assert!(Router::default().routes(b"*1\r\n:1\r\n", &RequestLimits::default(), 9).is_err());
+        assert_eq!(Router::default().routes(input, &RequestLimits::default(), LEVEL, 1).unwrap().len(), 1);
+        assert!(Router::default().routes(b"*1\r\n:1\r\n", &RequestLimits::default(), LEVEL, 9).is_err());
+        // What a page of the web can make a browser send.
+        let input = b"PING\r\npOsT / HTTP/1.1\r\nHost: reef\r\n\r\nSET a 1\r\n";
+        assert_eq!(Router::default().routes(input, &RequestLimits::default(), LEVEL, 9).unwrap().len(), 1);
+        assert!(Router::default().routes(&input[6..], &RequestLimits::default(), LEVEL, 9).is_err());
+        assert!(Router::default().routes(&input[23..], &RequestLimits::default(), LEVEL, 9).is_err());
     }
 }

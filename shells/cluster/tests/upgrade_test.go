@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"holm-cluster/trial"
 )
 
@@ -24,6 +26,48 @@ func atLevel(t *testing.T, cluster *trial.Cluster, level int) {
 	}))
 }
 
+// The first level whose RESTORE takes payloads of Redis: a former version would apply them in another way.
+const levelOfPayloads = 5
+
+// restores tries RESTORE on all nodes, alone and within MULTI. Before the level has it, it is refused.
+func restores(t *testing.T, cluster *trial.Cluster, level int) {
+	t.Helper()
+	ctx := context.Background()
+	for at := range cluster.Addresses {
+		node := cluster.Node(at)
+		from, to := fmt.Sprint("{dump}", level), fmt.Sprint("{dump}to", level, at)
+		insist(t, func() error { return node.RPush(ctx, from, "a", "b").Err() })
+		payload, err := node.Dump(ctx, from).Result()
+		must(t, err)
+		if level < levelOfPayloads {
+			refused := "LEVEL RESTORE takes its payloads at level 5 of the cluster, which has level "
+			err := node.Restore(ctx, to, 0, payload).Err()
+			if err == nil || !strings.HasPrefix(err.Error(), refused) {
+				t.Fatalf("level %d: %v", level, err)
+			}
+			_, err = node.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+				return pipe.Restore(ctx, to, 0, payload).Err()
+			})
+			if err == nil || !strings.HasPrefix(err.Error(), "EXECABORT") {
+				t.Fatalf("level %d, within MULTI: %v", level, err)
+			}
+			same(t, "keys", node.Exists(ctx, to).Val(), 0)
+			node.Close()
+			continue
+		}
+		// The node may not have heard of the level yet.
+		must(t, trial.Until(60*time.Second, func() error {
+			err := node.Restore(ctx, to, 0, payload).Err()
+			if err != nil && strings.HasPrefix(err.Error(), "BUSYKEY") {
+				err = nil
+			}
+			return err
+		}))
+		same(t, to, node.LIndex(ctx, to, 1).Val(), "b")
+		node.Close()
+	}
+}
+
 func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 	settings := trial.Settings{Serve: []string{"--test-level", "2"}, Init: []string{"--snapshot-entries", "200"}}
 	cluster, ctx := start(t, settings), context.Background()
@@ -31,8 +75,9 @@ func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 	defer client.Close()
 	running := startLoad(ctx, client)
 	atLevel(t, cluster, 2)
-	// The upgrades are to a former version, to what this version knows, and to a level that is made up.
-	for _, level := range []int{3, 4, 5} {
+	restores(t, cluster, 2)
+	// The upgrades are to former versions, to what this version knows, and to a level that is made up.
+	for _, level := range []int{3, 4, 5, 6} {
 		for at := range cluster.Addresses {
 			atLevel(t, cluster, level-1)
 			must(t, cluster.Stop(at))
@@ -48,6 +93,7 @@ func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 			}
 		}
 		atLevel(t, cluster, level)
+		restores(t, cluster, level)
 	}
 	running.check(t, cluster)
 	// Each group gets entries of the new level, once each node has noticed it.
@@ -55,7 +101,7 @@ func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 		node := cluster.Node(at)
 		must(t, trial.Until(60*time.Second, func() error {
 			said, err := node.Do(ctx, "HOLM.CLUSTER", "MAP").Text()
-			if err == nil && !strings.Contains(said, `"level":5,"next"`) {
+			if err == nil && !strings.Contains(said, `"level":6,"next"`) {
 				err = fmt.Errorf("%s", said)
 			}
 			return err
@@ -76,22 +122,22 @@ func TestNodesAreUpgradedOneByOneWhileClientsGoOn(t *testing.T) {
 		}
 	}
 	must(t, cluster.Stop(0))
-	must(t, cluster.StartVersion(0, "--test-level", "4"))
-	refuses(0, "the cluster has level 5, and this version knows levels up to 4")
+	must(t, cluster.StartVersion(0, "--test-level", "5"))
+	refuses(0, "the cluster has level 6, and this version knows levels up to 5")
 	ports, err := trial.FreePorts(2)
 	must(t, err)
 	_, err = cluster.Operate("join", "--folder", cluster.Folder+"/late", "--address", ports[0], "--raft", ports[1],
-		"--test-level", "4")
-	if err == nil || !strings.Contains(err.Error(), "the cluster has level 5") {
+		"--test-level", "5")
+	if err == nil || !strings.Contains(err.Error(), "the cluster has level 6") {
 		t.Fatal("a version that is too old may join:", err)
 	}
 	// Nobody says it, but the groups of the node have entries that it does not know.
 	must(t, cluster.Stop(1))
 	must(t, cluster.Stop(2))
-	must(t, cluster.StartVersion(0, "--test-level", "4"))
-	refuses(0, "an entry of level 5, and this version knows levels up to 4")
+	must(t, cluster.StartVersion(0, "--test-level", "5"))
+	refuses(0, "an entry of level 6, and this version knows levels up to 5")
 	for at := range cluster.Addresses {
-		must(t, cluster.StartVersion(at, "--test-level", "5"))
+		must(t, cluster.StartVersion(at, "--test-level", "6"))
 	}
 	must(t, cluster.Ready(ctx))
 	running.check(t, cluster)

@@ -110,10 +110,8 @@ enum {
     HOLM_ROUTE_CROSS = 2,       /* its keys lie in several slots */
     HOLM_ROUTE_EVERYWHERE = 3,  /* about all keys */
     HOLM_ROUTE_FRONT = 4,       /* for the front: connections, transactions, the cluster */
-    HOLM_ROUTE_UNKNOWN = 5,     /* no command */
-    HOLM_ROUTE_ARITY = 6,       /* a wrong number of words */
-    HOLM_ROUTE_UNSUPPORTED = 7, /* waits for others, or orders the keys of all slots */
-    HOLM_ROUTE_PATTERNS = 8     /* names keys by patterns */
+    HOLM_ROUTE_REFUSED = 5,     /* not to be carried out or queued: holm_refusal says why */
+    HOLM_ROUTE_ANYWHERE = 6     /* for any group: it has no key */
 };
 
 typedef struct {
@@ -124,14 +122,17 @@ typedef struct {
 } holm_route;
 
 /* Finds the whole commands at the beginning of what a client has sent, at most `capacity`. `count` gets their number.
- * `open` is 0 for a client that has not said who it is, and may send little. */
-int holm_parse(const uint8_t *input, size_t size, int open, holm_route *routes, size_t capacity, size_t *count,
-               holm_bytes *out);
+ * `open` is 0 for a client that has not said who it is, and may send little. The cluster has a level. */
+int holm_parse(const uint8_t *input, size_t size, int open, uint8_t level, holm_route *routes, size_t capacity,
+               size_t *count, holm_bytes *out);
+
+/* Gives the error reply to a request whose route is HOLM_ROUTE_REFUSED; nothing for another one. */
+int holm_refusal(const uint8_t *request, size_t size, uint8_t level, holm_bytes *out);
 
 /* The hash slot of a key. */
 uint16_t holm_slot(const uint8_t *key, size_t size);
 
-/* Answers COMMAND, in version 2 or 3 of the protocol. */
+/* Answers COMMAND, and HELP of commands with subcommands, in version 2 or 3 of the protocol. */
 int holm_describe(const uint8_t *request, size_t size, int protocol, holm_bytes *out);
 
 typedef struct {
@@ -159,9 +160,11 @@ int holm_user_change(const uint8_t *rules, size_t rules_size, const uint8_t *req
  * is an error reply. */
 int holm_acl(const holm_user *user, const uint8_t *request, size_t size, int protocol, holm_bytes *out);
 
-/* The log of what users were refused: the latest 128 refusals, in memory. It is closed once; until then many threads
- * may use it. */
+/* The log of what users were refused: the latest refusals, in memory, 128 at most or as many as are set. It is closed
+ * once; until then many threads may use it. */
 holm_denied *holm_denied_open(void);
+size_t holm_denied_most(const holm_denied *log);
+void holm_denied_set_most(const holm_denied *log, size_t most);
 void holm_denied_close(holm_denied *log);
 
 typedef struct {

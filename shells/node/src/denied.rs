@@ -43,6 +43,20 @@ pub unsafe extern "C" fn holm_denied_close(log: *mut DeniedLog) {
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_denied_most(log: *const DeniedLog) -> usize {
+    // SAFETY: by the contract of the header, it is open.
+    unsafe { log.as_ref() }.map_or(0, DeniedLog::most)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_denied_set_most(log: *const DeniedLog, most: usize) {
+    // SAFETY: by the contract of the header, it is open.
+    if let Some(log) = unsafe { log.as_ref() } {
+        log.set_most(most);
+    }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_denied_add(
     log: *const DeniedLog,
     user: *const User,

@@ -27,6 +27,7 @@ pub unsafe extern "C" fn holm_parse(
     input: *const u8,
     size: usize,
     open: c_int,
+    level: u8,
     routes: *mut Route,
     capacity: usize,
     count: *mut usize,
@@ -40,7 +41,7 @@ pub unsafe extern "C" fn holm_parse(
         }
         let limits = RequestLimits { argument: MOST_BYTES, ..RequestLimits::default() };
         let limits = if open == 0 { RequestLimits::UNAUTHENTICATED } else { limits };
-        let found = ROUTER.routes(input, &limits, capacity);
+        let found = ROUTER.routes(input, &limits, level, capacity);
         let found = found.map_err(|error| Refusal { code: PROTOCOL, words: error.0.into_owned() })?;
         // SAFETY: by the contract of the header, there is memory for as many routes; they need not have values.
         let places = unsafe { std::slice::from_raw_parts_mut(routes.cast::<MaybeUninit<Route>>(), capacity) };
@@ -62,6 +63,18 @@ pub(crate) fn request<T>(given: &[u8], work: impl FnOnce(&Arguments<'_>) -> T) -
         Ok(Some(_)) => Ok(work(&parser.arguments(given))),
         _ => Err(Refusal::invalid("no whole request")),
     }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_refusal(given: *const u8, size: usize, level: u8, out: *mut Bytes) -> c_int {
+    let work = || -> Answer {
+        // SAFETY: by the contract of the header.
+        let given = unsafe { slice(given, size) }?;
+        let refusal = request(given, |arguments| ROUTER.refusal(arguments, level))?;
+        Ok((OK, refusal.map_or_else(Vec::new, |refusal| encoded(&Reply::Error(refusal.into_text()), 2))))
+    };
+    // SAFETY: by the contract of the header.
+    unsafe { door(out, work) }
 }
 
 /// Returns a reply as bytes, in version 2 or 3 of the protocol.

@@ -1,7 +1,10 @@
 //! The calls in their order, as a consensus engine makes them.
 
-use crate::denied::{DeniedBy, holm_denied_add, holm_denied_answer, holm_denied_close, holm_denied_open};
-use crate::front::{Route, holm_describe, holm_parse, holm_slot};
+use crate::denied::{
+    DeniedBy, holm_denied_add, holm_denied_answer, holm_denied_close, holm_denied_most, holm_denied_open,
+    holm_denied_set_most,
+};
+use crate::front::{Route, holm_describe, holm_parse, holm_refusal, holm_slot};
 use crate::group::{
     holm_group_applied, holm_group_apply, holm_group_close, holm_group_open, holm_group_read, holm_group_status,
 };
@@ -113,17 +116,20 @@ fn a_front_finds_commands_and_describes_them() {
     // SAFETY: pointers to this test's own variables.
     unsafe {
         let mut routes: [MaybeUninit<Route>; 4] = [const { MaybeUninit::uninit() }; 4];
-        done(|out| holm_parse(input.as_ptr(), input.len(), 1, routes.as_mut_ptr().cast(), 4, &mut count, out));
+        done(|out| holm_parse(input.as_ptr(), input.len(), 1, 5, routes.as_mut_ptr().cast(), 4, &mut count, out));
         let found = routes[..count].iter().map(|route| route.assume_init_ref());
         let found: Vec<_> = found.map(|route| (route.start, route.end, route.kind, route.slot)).collect();
         assert_eq!(found, [(0, 22, 1, 12_182), (22, 28, 4, 0)]);
         let wrong = b"*1\r\n:1\r\n";
         let refused =
-            call(|out| holm_parse(wrong.as_ptr(), wrong.len(), 1, routes.as_mut_ptr().cast(), 4, &mut count, out));
+            call(|out| holm_parse(wrong.as_ptr(), wrong.len(), 1, 5, routes.as_mut_ptr().cast(), 4, &mut count, out));
         assert_eq!(refused.0, -6);
         assert_eq!(holm_slot(b"foo".as_ptr(), 3), 12_182);
         let described = done(|out| holm_describe(b"COMMAND COUNT\r\n".as_ptr(), 15, 2, out));
         assert_eq!(described[0], b':');
+        let refusal = done(|out| holm_refusal(b"GET\r\n".as_ptr(), 5, 5, out));
+        assert_eq!(refusal, b"-ERR wrong number of arguments for 'get' command\r\n");
+        assert_eq!(done(|out| holm_refusal(b"PING\r\n".as_ptr(), 6, 5, out)), b"");
     }
 }
 
@@ -197,6 +203,9 @@ fn what_was_refused_is_logged_by_what_it_was() {
         assert!(ask(b"ACL LOG x\r\n").starts_with("-ERR "));
         assert_eq!((ask(b"ACL LOG RESET\r\n"), ask(b"ACL LOG\r\n")), ("+OK\r\n".into(), "*0\r\n".into()));
         holm_user_close(user);
+        assert_eq!(holm_denied_most(log), 128);
+        holm_denied_set_most(log, 0);
+        assert_eq!((holm_denied_most(log), ask(b"ACL LOG\r\n")), (0, "*0\r\n".into()));
         holm_denied_close(log);
     }
 }

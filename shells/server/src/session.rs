@@ -15,8 +15,13 @@ use crate::waits::Blocked;
 use holm::{Snapshot, Transaction};
 use holm_accounts::Denied;
 use holm_commands::{
+<<<<<<< HEAD
     ALONE, Arguments, At, BLOCKING, Command, Effects, FAST, Function, Lookups, NO_AUTH, Outcome, OwnedArguments,
     Protocol, Refusal, Reply, RequestLimits, SERVED, Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
+=======
+    ALONE, Arguments, At, BLOCKING, Command, FAST, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal,
+    Reply, RequestLimits, Signal, TWO, UNQUEUED, WRITE, is_of_http, unknown_command,
+>>>>>>> 6b761a2a (cluster: refuse wrong commands early, and RESTORE below level 5)
 };
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -132,12 +137,6 @@ const BEFORE_AUTH: Refusal = Refusal::text("NOAUTH Authentication required.");
 
 /// The most bytes of commands within MULTI.
 const MOST_QUEUED: usize = 256 << 20;
-
-/// Whether a line is the first of a POST of HTTP, or a header that each request of HTTP has. A page of the web can make
-/// a browser send both to any port, and commands in the body: none of them may run.
-fn is_of_http(name: &[u8]) -> bool {
-    [&b"post"[..], b"host:"].iter().any(|word| name.eq_ignore_ascii_case(word))
-}
 
 impl Session {
     pub(crate) fn new(place: ConnectionPlace, client: Arc<Client>, shared: &Shared) -> Self {
@@ -353,7 +352,7 @@ impl Session {
             if !self.is_authenticated {
                 return Err(BEFORE_AUTH);
             }
-            return Err(unknown(arguments));
+            return Err(unknown_command(arguments, "holm-server"));
         };
         let about = found.about();
         self.last_command = about.name;
@@ -565,21 +564,4 @@ fn is_about_tracking(name: &str, arguments: &Arguments<'_>) -> bool {
 fn is_for_subscribers(name: &str) -> bool {
     let is_change = TopicKind::ALL.iter().any(|kind| kind.words().0 == name || kind.words().1 == name);
     is_change || matches!(name, "ping" | "quit" | "reset" | "holm.changes")
-}
-
-fn unknown(arguments: &Arguments<'_>) -> Refusal {
-    let name = arguments[0].escape_ascii().to_string();
-    let reason = UNSUPPORTED.iter().find(|(unsupported, _)| arguments.is(0, unsupported));
-    if let Some((_, reason)) = reason {
-        return Refusal::of(format!("ERR unknown command '{name}': {reason} in holm-server"));
-    }
-    let mut given = String::new();
-    for word in arguments.from(1) {
-        if given.len() >= 128 {
-            break;
-        }
-        let word = &word[..word.len().min(128 - given.len())];
-        given.push_str(&format!("'{}' ", word.escape_ascii()));
-    }
-    Refusal::of(format!("ERR unknown command '{}', with args beginning with: {given}", &name[..name.len().min(128)]))
 }

@@ -10,7 +10,7 @@ use crate::record::{Kind, Record};
 use crate::refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX};
 use crate::reply::{Bulks, Reply};
 use crate::rows;
-use crate::subcommand::{self, HELP, Subcommand};
+use crate::subcommand::{HELP, Subcommand, help};
 use crate::walk::Bounds;
 use std::ops::{Bound, ControlFlow};
 
@@ -180,9 +180,8 @@ pub(crate) const OF_OBJECT: &[Subcommand] = &[
 ];
 
 pub(crate) fn object(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    subcommand::check("object", OF_OBJECT, arguments)?;
     if arguments.is(1, "help") {
-        return Ok(subcommand::help("object", OF_OBJECT));
+        return Ok(help("object", OF_OBJECT));
     }
     let entry = context.entry(&arguments[2])?;
     let Some(record) = entry.live() else { return Ok(Reply::Null) };
@@ -218,9 +217,8 @@ pub(crate) const OF_MEMORY: &[Subcommand] = &[
 ];
 
 pub(crate) fn memory(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    subcommand::check("memory", OF_MEMORY, arguments)?;
     match &arguments[1].to_ascii_lowercase()[..] {
-        b"help" => return Ok(subcommand::help("memory", OF_MEMORY)),
+        b"help" => return Ok(help("memory", OF_MEMORY)),
         b"purge" => return Ok(Reply::OK),
         b"doctor" | b"malloc-stats" | b"stats" => {
             return Err(Refusal::text("ERR a single server answers that, and not groups of keys"));

@@ -39,8 +39,8 @@ impl Tested {
     pub(crate) fn run(&mut self, arguments: &Arguments<'_>) -> Reply {
         self.seed += 1;
         let command = self.command(&arguments[0]);
-        assert!(command.accepts(arguments.len()));
-        match self.databases.execute(command, arguments, self.at()) {
+        let checked = command.check(arguments);
+        match checked.and_then(|()| self.databases.execute(command, arguments, self.at())) {
             Ok((reply, _)) => reply,
             Err(refusal) => Reply::Error(refusal.into_text()),
         }

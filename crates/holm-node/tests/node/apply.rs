@@ -136,3 +136,34 @@ fn what_does_not_fit_into_one_transaction_is_divided_at_entries() {
     assert!(answer.starts_with("+OK +OK +OK -ERR"), "{answer}");
     assert_eq!((replica.group.applied(), replica.group.key_count().unwrap()), (6, 8));
 }
+
+/// Nodes of this version applied RESTORE in another way than those of the version before, to the same entry.
+#[test]
+fn commands_mean_at_each_level_what_they_meant() {
+    // What DUMP answered for the word v, a hash, a set, a sorted set and a list, and what it answers for the word.
+    let former = [
+        r"\x01\x00\x00\x00\x01v\x73\x92\x36\x90",
+        r"\x02\x00\x00\x00\x01f\x00\x00\x00\x01w\xab\x20\xa7\xb9",
+        r"\x03\x00\x00\x00\x01m\x00\x00\x00\x00\xa3\x49\x84\x2e",
+        r"\x04\x00\x00\x00\x01m\x00\x00\x00\x08\xbf\xf0\x00\x00\x00\x00\x00\x00\x23\x53\xef\x99",
+        r"\x05\x00\x00\x00\x01x\x00\x00\x00\x01y\x24\x4a\xfb\x5f",
+    ];
+    let mut lines: Vec<_> =
+        (1..).zip(former).map(|(at, rest)| format!("RESTORE k{at} 0 \"holm\\x01{rest}\"")).collect();
+    lines.push(r#"RESTORE new 0 "\x00\x01v\x08\x00\x28\x25\x22\x0d\xb0\x21\x00\xf6""#.into());
+    lines.push("SET k1 w KEEPTTL KEEPTTL".into());
+    let replies_at = |replica: &Replica, level| {
+        let parts = part(PartKind::Pipeline, &lines.join(";"), &[]);
+        replica.apply(&Entry { level, kind: EntryKind::Commands, time: 1, seed: 1, parts: &parts }.to_bytes())
+    };
+    let bad = "-ERR DUMP payload version or checksum are wrong";
+    for level in 1..=4 {
+        let replica = Replica::new();
+        assert_eq!(replies_at(&replica, level), format!("+OK +OK +OK +OK +OK {bad} -ERR syntax error"), "{level}");
+        let read = "GET k1; HGET k2 f; SISMEMBER k3 m; ZSCORE k4 m; LRANGE k5 0 -1";
+        assert_eq!(replica.read(read), "$1 v $1 w :1 $1 1 *2 $1 x $1 y");
+    }
+    let replica = Replica::new();
+    assert_eq!(replies_at(&replica, 5), format!("{bad} {bad} {bad} {bad} {bad} +OK +OK"));
+    assert_eq!(replica.read("GET new; GET k1"), "$1 v $1 w");
+}

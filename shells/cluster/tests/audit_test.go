@@ -1,0 +1,184 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"holm-cluster/trial"
+)
+
+// exchange sends bytes to a node, and returns what it answers until it has answered so much or ends the connection.
+func exchange(t *testing.T, address, sent string, most int) string {
+	t.Helper()
+	opened, err := net.Dial("tcp", address)
+	must(t, err)
+	defer opened.Close()
+	must(t, opened.SetDeadline(time.Now().Add(30*time.Second)))
+	_, err = io.WriteString(opened, sent)
+	must(t, err)
+	found, err := io.ReadAll(io.LimitReader(opened, int64(most)))
+	if err != nil {
+		t.Fatalf("%q: %v after %q", sent, err, found)
+	}
+	return string(found)
+}
+
+// A client's words ended the line of an error, and what followed was taken for another reply.
+func TestAnErrorIsOneLine(t *testing.T) {
+	cluster := start(t, trial.Settings{Groups: 1})
+	const newline, next = "$7\r\nfo\r\n+OK\r\n", "QUIT\r\n"
+	for sent, expected := range map[string]string{
+		"*3\r\n$5\r\nHELLO\r\n$1\r\n3\r\n" + newline + next: "-ERR Syntax error in HELLO option 'fo  +OK'\r\n+OK\r\n",
+		"*1\r\n" + newline + next: "-ERR unknown command 'fo\\r\\n+OK', with args " +
+			"beginning with: \r\n+OK\r\n",
+	} {
+		same(t, fmt.Sprintf("%q", sent), exchange(t, cluster.Plain[0], sent, 1000), expected)
+	}
+}
+
+// The body of a request that a page of the web makes a browser send was carried out; and what is no request was waited
+// for if it came with one.
+func TestConnectionsEndAtWhatIsNoRequest(t *testing.T) {
+	cluster := start(t, trial.Settings{Groups: 1})
+	for sent, expected := range map[string]string{
+		"POST / HTTP/1.1\r\nSET reef 1\r\n":          "-ERR Protocol error: this is no server of HTTP\r\n",
+		"PING\r\nHost: reef\r\n\r\nSET reef 1\r\n":   "+PONG\r\n-ERR Protocol error: this is no server of HTTP\r\n",
+		"PING\r\n*1\r\n:1\r\nSET reef 1\r\n":         "+PONG\r\n-ERR Protocol error: expected '$', got ':'\r\n",
+		"ECHO reef\r\n*1\r\n$-5\r\nSET reef 1\r\n\r": "$4\r\nreef\r\n-ERR Protocol error: invalid bulk length\r\n",
+	} {
+		same(t, fmt.Sprintf("%q", sent), exchange(t, cluster.Plain[0], sent, 1000), expected)
+	}
+	client := cluster.Node(0)
+	defer client.Close()
+	same(t, "keys", client.Exists(context.Background(), "reef").Val(), 0)
+}
+
+// FLUSHALL with any word removed all keys, and other words that are wrong were taken.
+func TestWordsThatAreWrongAreRefused(t *testing.T) {
+	cluster := start(t, trial.Settings{Groups: 2})
+	client := cluster.Node(0)
+	defer client.Close()
+	node := client.Conn()
+	defer node.Close()
+	play(t, node,
+		[2]string{"SET key 1", "OK"},
+		[2]string{"FLUSHALL now", "ERR syntax error"},
+		[2]string{"FLUSHDB ASYNC SYNC", "ERR syntax error"},
+		[2]string{"GET key", "1"},
+		[2]string{"CLUSTER SLOTS 1", "ERR wrong number of arguments for 'cluster|slots' command"},
+		[2]string{"CLUSTER FORGET 1", "ERR unknown subcommand 'FORGET'. Try CLUSTER HELP."},
+		[2]string{"CLUSTER KEYSLOT", "ERR wrong number of arguments for 'cluster|keyslot' command"},
+		[2]string{"CLUSTER HELP", "[CLUSTER <subcommand> [<arg> [value] [opt] ...]. Subcommands are: COUNTKEYSINSLOT"},
+		[2]string{"COMMAND NOSUCH", "ERR unknown subcommand 'NOSUCH'. Try COMMAND HELP."},
+		[2]string{"CLIENT NO-EVICT maybe", "ERR syntax error"},
+		[2]string{"CLIENT REPLY OFF", "ERR unknown subcommand 'REPLY'. Try CLIENT HELP."},
+		[2]string{"CLIENT LIST TYPE nosuch", "ERR Unknown client type 'nosuch'"},
+		[2]string{"WAIT x 0", "ERR value is not an integer or out of range"},
+		[2]string{"SELECT x", "ERR value is not an integer or out of range"},
+		[2]string{"HELLO x", "ERR Protocol version is not an integer or out of range"},
+		[2]string{"CONFIG GET", "ERR wrong number of arguments for 'config|get' command"},
+		[2]string{"CONFIG SET maxmemory 1", "ERR CONFIG SET failed (possibly related to argument 'maxmemory')"},
+		[2]string{"FLUSHALL SYNC", "OK"},
+		[2]string{"GET key", "redis: nil"},
+	)
+	must(t, client.Do(context.Background(), "CLIENT", "SETNAME", "reef").Err())
+	if err := client.Do(context.Background(), "CLIENT", "SETNAME", "a\nb").Err(); err == nil ||
+		!strings.HasPrefix(err.Error(), "ERR Client names cannot contain") {
+		t.Fatal(err)
+	}
+}
+
+// CLIENT LIST showed the asking connection alone, and INFO all of its sections whatever was asked for.
+func TestANodeShowsItsClientsAndTheSectionsThatAreAskedFor(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{Groups: 1}), context.Background()
+	client, asking := cluster.Node(0), cluster.Node(0)
+	defer client.Close()
+	defer asking.Close()
+	named := client.Conn()
+	defer named.Close()
+	must(t, named.ClientSetName(ctx, "reef").Err())
+	id := named.ClientID(ctx).Val()
+	for _, line := range []string{asking.ClientList(ctx).Val(), asking.Do(ctx, "CLIENT", "LIST", "ID", id).String()} {
+		if !strings.Contains(line, fmt.Sprintf("id=%d ", id)) || !strings.Contains(line, " name=reef ") {
+			t.Fatal(line)
+		}
+	}
+	must(t, asking.Set(ctx, "key", 1, 0).Err())
+	said := asking.Info(ctx, "clients", "STATS").Val()
+	if !strings.HasPrefix(said, "# Clients\r\nconnected_clients:") || !strings.Contains(said, "# Stats") ||
+		strings.Contains(said, "# Server") {
+		t.Fatalf("%q", said)
+	}
+}
+
+// Commands without a key were sent to the node of slot 0, which another node may lead.
+func TestCommandsWithoutAKeyAreAnsweredByEveryNode(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{Groups: 3}), context.Background()
+	for at := range cluster.Addresses {
+		client := cluster.Member(at)
+		same(t, "MEMORY PURGE", client.Do(ctx, "MEMORY", "PURGE").Val(), "OK")
+		if lines, err := client.Do(ctx, "OBJECT", "HELP").Slice(); err != nil || len(lines) < 5 {
+			t.Fatal(lines, err)
+		}
+		err := client.Do(ctx, "SINTERCARD", "x", "a").Err()
+		same(t, "SINTERCARD", err, "ERR numkeys should be greater than 0")
+		client.Close()
+	}
+}
+
+// The number of refusals that a node keeps is the node's own.
+func TestTheLogOfRefusalsHasTheLengthThatIsSet(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{Groups: 1, IsSecret: true}), context.Background()
+	client := cluster.Node(0)
+	defer client.Close()
+	wrong := func(count int) {
+		for range count {
+			_ = client.Do(ctx, "AUTH", "nobody", fmt.Sprint("word", count)).Err()
+		}
+	}
+	length := func() int {
+		entries, err := client.Do(ctx, "ACL", "LOG", "1000").Slice()
+		must(t, err)
+		return len(entries)
+	}
+	parameter := func(client interface {
+		ConfigGet(context.Context, string) *redis.MapStringStringCmd
+	}) string {
+		return client.ConfigGet(ctx, "acllog-*").Val()["acllog-max-len"]
+	}
+	same(t, "at first", parameter(client), "128")
+	// Users begin with a level, a moment after the cluster.
+	must(t, trial.Until(60*time.Second, func() error {
+		return client.Do(ctx, "ACL", "SETUSER", "reader", "on", "nopass", "~*", "+get").Err()
+	}))
+	reader := client.Conn()
+	defer reader.Close()
+	must(t, reader.Do(ctx, "AUTH", "reader", "any").Err())
+	for _, name := range []string{"set", "sadd", "append", "lpush"} {
+		_ = reader.Do(ctx, name, "key", "1").Err()
+	}
+	wrong(1)
+	same(t, "entries", length(), 5)
+	must(t, client.ConfigSet(ctx, "acllog-max-len", "2").Err())
+	same(t, "entries", length(), 2)
+	same(t, "now", parameter(client), "2")
+	other := cluster.Node(1)
+	defer other.Close()
+	same(t, "of another node", parameter(other), "128")
+	for _, value := range []string{"-1", "many", "99999999999"} {
+		if err := client.ConfigSet(ctx, "acllog-max-len", value).Err(); err == nil {
+			t.Fatal(value, "was taken")
+		}
+	}
+	if err := client.Do(ctx, "CONFIG", "SET", "acllog-max-len", "7", "port", "1").Err(); err == nil {
+		t.Fatal("the port was changed")
+	}
+	same(t, "after refusals", parameter(client), "2")
+}

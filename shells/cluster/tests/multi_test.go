@@ -1,0 +1,59 @@
+package tests
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"holm-cluster/trial"
+)
+
+// words divides a line at its spaces.
+func words(line string) []any {
+	var found []any
+	for _, word := range strings.Fields(line) {
+		found = append(found, word)
+	}
+	return found
+}
+
+// play asks a connection one command after the other.
+func play(t *testing.T, node *redis.Conn, steps ...[2]string) {
+	t.Helper()
+	for _, one := range steps {
+		found, err := node.Do(context.Background(), words(one[0])...).Result()
+		said := fmt.Sprint(found)
+		if err != nil {
+			said = err.Error()
+		}
+		if !strings.HasPrefix(said, one[1]) {
+			t.Fatalf("%s: found %q, expected %q", one[0], said, one[1])
+		}
+	}
+}
+
+// What cannot be carried out was queued, and EXEC carried the other commands out.
+func TestWhatCannotBeCarriedOutIsNotQueued(t *testing.T) {
+	cluster := start(t, trial.Settings{Groups: 1})
+	client := cluster.Node(0)
+	defer client.Close()
+	node := client.Conn()
+	defer node.Close()
+	for _, refused := range [][2]string{
+		{"OBJECT FOO key", "ERR unknown subcommand 'FOO'. Try OBJECT HELP."},
+		{"OBJECT ENCODING", "ERR wrong number of arguments for 'object|encoding' command"},
+		{"MEMORY USAGE", "ERR wrong number of arguments for 'memory|usage' command"},
+		{"GET", "ERR wrong number of arguments for 'get' command"},
+		{"NOSUCH a", "ERR unknown command 'NOSUCH', with args beginning with: 'a'"},
+		{"BLPOP key 0", "ERR the command 'blpop' is none of a cluster"},
+		{"SORT key BY w_*", "ERR BY and GET of SORT name keys by patterns"},
+	} {
+		play(t, node, [2]string{"MULTI", "OK"}, [2]string{"INCR key", "QUEUED"}, refused,
+			[2]string{"EXEC", "EXECABORT"}, [2]string{"GET key", "redis: nil"})
+	}
+	play(t, node, [2]string{"MULTI", "OK"}, [2]string{"SET key 1", "QUEUED"},
+		[2]string{"OBJECT ENCODING key", "QUEUED"}, [2]string{"EXEC", "[OK int]"})
+}
