@@ -300,7 +300,11 @@ impl Log {
         let (true, Some(next)) = (self.left.is_empty(), self.free().next()) else {
             return Err(MediumError::LogFull { path: self.active().path.clone(), needed: FORMAT_PAGE, left: 0 });
         };
-        self.start = self.at.next_pass_in(next);
+        // The log has moved on to a segment, and that has no record, for want of space. A replay comes from the segment
+        // before, and looks for the next record in this pass: in a later one it would not find it.
+        let is_skipped = self.at.offset == 0 && !self.passed.is_empty();
+        let pass = if is_skipped { self.at.pass } else { self.at.pass.wrapping_add(1) };
+        self.start = LogStart { segment: next, pass, sequence: self.at.sequence };
         self.left = std::mem::take(&mut self.passed);
         self.left.push(self.at.segment);
         self.passed_bytes = 0;

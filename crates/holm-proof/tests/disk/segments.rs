@@ -5,7 +5,7 @@ use holm_medium::error::MediumError;
 use holm_medium::log::{
     EpochRecord, FIRST_SEGMENTS, Log, LogStart, MOST_SEGMENTS, is_segment_name, segment_path, verify,
 };
-use holm_proof::disk::SimDisk;
+use holm_proof::disk::{Fault, Kind, SimDisk};
 
 /// A log of the most segments that the options allow, each aimed at four pages.
 fn log_of_five(disk: &SimDisk) -> Log {
@@ -70,6 +70,43 @@ fn a_log_does_not_move_on_from_an_empty_segment() {
     log.append(&mut large).expect("room");
     assert_eq!((log.position().segment, log.position().pass), (LogStart::FIRST.segment, LogStart::FIRST.pass));
     assert_eq!(verify(&disk, files(5), LogStart::FIRST).expect("nothing is damaged").last_epoch, Some(1));
+}
+
+/// The log moves on to a segment that cannot grow for a large record, and then switches to another one. That the segment
+/// between the two has no record must not hide those behind it.
+#[test]
+fn a_segment_that_gets_no_record_ends_no_log() {
+    let large = || {
+        let mut large = EpochRecord::new();
+        large.begin(2);
+        large.push(0, &[7; 20 << 10]);
+        large
+    };
+    let disk = SimDisk::new();
+    let mut log = log_of_five(&disk);
+    log.append(&mut record_of(1)).expect("room");
+    disk.fail_from(Kind::Allocate, 0, Fault::NoSpace);
+    for _ in 0..2 {
+        let refused = log.append(&mut large());
+        assert!(refused.as_ref().is_err_and(MediumError::is_no_space), "{refused:?}");
+        assert_eq!((log.position().segment, log.position().offset), (1, 0), "it has moved on");
+    }
+    disk.heal();
+    let start = log.switch().expect("one was kept for it");
+    log.append(&mut large()).expect("room");
+    let found = |start| verify(&disk, files(5), start).map(|seen| seen.last_epoch);
+    assert_eq!(found(LogStart::FIRST).expect("nothing is damaged"), Some(2), "no superblock names the new start");
+    log.append(&mut record_of(3)).expect("room");
+    assert_eq!(found(LogStart::FIRST).expect("nothing is damaged"), Some(3));
+    assert_eq!(found(start).expect("nothing is damaged"), Some(3));
+    // Once a superblock does, the same holds for a segment that gets no record after the start.
+    log.release();
+    let next = log.switch().expect("released");
+    log.release();
+    let last = log.switch().expect("released");
+    log.append(&mut record_of(4)).expect("room");
+    assert_eq!(found(next).expect("nothing is damaged"), Some(4));
+    assert_eq!(found(last).expect("nothing is damaged"), Some(4));
 }
 
 #[test]
