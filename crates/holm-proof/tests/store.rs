@@ -50,5 +50,7 @@ mod restorations;
 mod sweeps;
 #[path = "store/tail.rs"]
 mod tail;
+#[path = "store/unsynced_close.rs"]
+mod unsynced_close;
 #[path = "store/write_back.rs"]
 mod write_back;

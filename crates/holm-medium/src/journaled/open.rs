@@ -40,7 +40,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
         return Ok(opened);
     }
     let superblock_file = open_superblock(&*vfs, dir, How::WRITE)?;
-    let (superblock, damaged) = Superblock::read(&*superblock_file, &path)?;
+    let (mut superblock, damaged) = Superblock::read(&*superblock_file, &path)?;
     geometry.expect(&superblock.geometry)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
     refuse_shortened(dir, &superblock, &files)?;
@@ -50,6 +50,11 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
         refuse_changed(dir, &superblock, &files)?;
     }
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
+    if has_surplus(dir, &superblock, &files)? {
+        // The process that closed it has died before it cut the files, perhaps before its mark was durable. Were the
+        // power to fail after the cut, an older superblock would be in force again, which states longer files.
+        superblock.write(&*superblock_file, &path)?;
+    }
     prepare(dir, &superblock, &files, kind)?;
     let identities = [identity(dir, &files, Area::Leaves)?, identity(dir, &files, Area::Records)?];
     let reason = doubts(&*vfs, &superblock, identities, kind);
@@ -216,6 +221,18 @@ pub(super) fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<d
     let path = area_path(dir, Area::Leaves);
     let (found, expected) = (format!("{found:08x}"), format!("{:08x}, as when it was closed", superblock.leaves_sum));
     Err(MediumError::Corrupt { path, offset: 0, what: "the leaves' checksum", found, expected })
+}
+
+/// Whether a file of a closed database is longer than what closing has noted.
+fn has_surplus(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<bool> {
+    if superblock.state != State::Clean {
+        return Ok(false);
+    }
+    let mut is_longer = false;
+    for ((file, area), noted) in files.iter().zip(Area::ALL).zip(superblock.lengths) {
+        is_longer |= file.len().map_err(|error| MediumError::io("measuring", &area_path(dir, area), error))? > noted;
+    }
+    Ok(is_longer)
 }
 
 /// Runs before the files are mapped for writing. Bytes beyond the end of a closed database mean nothing, and would be
