@@ -279,3 +279,49 @@ fn a_leaf_of_the_logs_tail_is_compared_with_the_log() {
     let found = found(mode, &crashed, "pages of records went back").0.0;
     assert!(found == durable, "what was synced is there");
 }
+
+/// Openings derive separators anew. Here a leaf `B` loses its first keys before the index is made, then a leaf gets
+/// keys that lie behind the separator that the index has of `B`, and before the keys of `B`. Such a leaf divides a run
+/// of leaves, too, and is none that overlaps it.
+#[test]
+fn a_leaf_between_a_separator_and_the_keys_behind_it_is_found() {
+    let mode = Mode::new(false, Durability::OnSync);
+    let key = |letter: char, number: u32| format!("{letter}{number:02}").into_bytes();
+    let put = |letter, numbers: std::ops::Range<u32>| {
+        numbers.map(move |number| vec![(0, key(letter, number), Some(vec![letter as u8; 20]))])
+    };
+    let disk = SimDisk::new();
+    let mut session = begun(mode, &disk, &Contents::new());
+    // In the order of keys, so that the first leaf stays full, and another one begins behind it.
+    put('a', 0..28).chain(put('q', 0..2)).chain(put('t', 0..20)).for_each(|step| session.step(step));
+    session.sync();
+    (0..2).for_each(|number| session.step(vec![(0, key('q', number), None)]));
+    let mut before = contents(&session.db, "before closing");
+    session.db.clone().close().expect("no faults");
+    drop(session);
+    let index = disk.contents(Path::new(INDEX)).expect("closing writes one");
+    let mut left = disk.kill();
+    for removed in [None, Some('c')] {
+        let mut session = begun(mode, &left, &before);
+        match removed {
+            // A leaf between the two.
+            None => put('c', 0..1).for_each(|step| session.step(step)),
+            // Its range ends where the keys of the last leaf begin.
+            Some(letter) => {
+                put('r', 0..1).for_each(|step| session.step(step));
+                session.step(vec![(0, key(letter, 0), None)]);
+            }
+        }
+        session.sync();
+        before = contents(&session.db, "synced");
+        let cut = session.history();
+        for disk in [left.crash_to_durable(), left.kill()] {
+            put_index(&disk, &index);
+            let placed = openings_agree(mode, &disk, "by the index of the close")[0];
+            assert!(placed >= 2, "{placed} leaves were placed by the index");
+            cut.expect(&found(mode, &disk, "by the index").0.0, "by the index");
+        }
+        left = left.kill();
+        put_index(&left, &index);
+    }
+}

@@ -25,6 +25,8 @@ type Collect<'a, K> = dyn Fn(&[LiveLeaf]) -> Result<Vec<FoundLeaf<K>>> + Sync + 
 pub struct UnchangedLeaf<'a> {
     /// Where its range began.
     pub(crate) separator: &'a [u8],
+    /// Where its range ended; `None` for the last leaf.
+    end: Option<&'a [u8]>,
     pub(crate) leaf: LiveLeaf,
     pairs: u32,
     /// Whether the leaf before it was its neighbour.
@@ -90,10 +92,11 @@ impl<'a> Unchanged<'a> {
         let (mut unchanged, mut pairs_of) = (Unchanged::default(), pairs_of.iter().copied());
         for tree in &earlier.trees {
             let (first, mut follows) = (unchanged.leaves.len(), false);
-            for ((separator, leaf), pairs) in tree.leaves().zip(&mut pairs_of) {
+            let ends = tree.leaves().skip(1).map(|(separator, _)| Some(separator)).chain([None]);
+            for (((separator, leaf), end), pairs) in tree.leaves().zip(ends).zip(&mut pairs_of) {
                 let leaf = LiveLeaf { number: leaf.number, keyspace: tree.keyspace, first: false };
                 if pairs > 0 {
-                    unchanged.leaves.push(UnchangedLeaf { separator, leaf, pairs, follows });
+                    unchanged.leaves.push(UnchangedLeaf { separator, end, leaf, pairs, follows });
                 }
                 follows = pairs > 0;
             }
@@ -131,14 +134,20 @@ impl<'a> Unchanged<'a> {
         Ok(found)
     }
 
-    /// Ends a run where a changed leaf begins.
+    /// Ends a run where a changed leaf begins. If an unchanged leaf had that place, the changed one lies on one of its
+    /// sides: separators may have been chosen anew since, and then keys behind the old one are in the leaf before. Only
+    /// the keys tell which side, so the unchanged leaf is a run by itself.
     fn divide<K: Keys>(&mut self, changed: &FoundLeaf<K>) {
         let Some((low, _)) = &changed.ends else { return };
         let Ok(tree) = self.trees.binary_search_by_key(&changed.live.keyspace, |tree| tree.0) else { return };
         let range = self.trees[tree].1.clone();
         let low = K::separator_bytes(low);
-        let before = self.leaves[range.clone()].partition_point(|leaf| leaf.separator <= &low[..]);
-        if let Some(leaf) = self.leaves[range].get_mut(before) {
+        let leaves = &mut self.leaves[range];
+        let (before, after) = leaves.split_at_mut(leaves.partition_point(|leaf| leaf.separator <= &low[..]));
+        if let Some(leaf) = after.first_mut() {
+            leaf.follows = false;
+        }
+        if let Some(leaf) = before.last_mut().filter(|leaf| leaf.end.is_none_or(|end| &low[..] < end)) {
             leaf.follows = false;
         }
     }
