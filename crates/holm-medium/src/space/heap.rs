@@ -134,8 +134,11 @@ impl Heap {
     /// Allocates the first regions that were given back and have room for `bytes` bytes, and frees them. Returns
     /// whether there were any, and the disk had room.
     pub(super) fn take_back<M: Medium>(&mut self, medium: &M, bytes: u64) -> bool {
+        if self.withheld.is_some() {
+            return false;
+        }
         let count = bytes.div_ceil(REGION_BYTES);
-        let Some(first) = self.released.take_first(count).filter(|_| self.withheld.is_none()) else { return false };
+        let Some(first) = self.released.take_first(count) else { return false };
         let taken = medium.take_back(Area::Records, first * REGION_BYTES, count * REGION_BYTES);
         match taken {
             Ok(()) => self.free(first * REGION_BYTES, count * REGION_BYTES),

@@ -209,6 +209,24 @@ fn what_is_freed_while_space_is_withheld_is_not_taken() {
     assert!([640, 1280].iter().all(|offset| taken.contains(offset)), "free since, and never taken");
 }
 
+/// Until what a recovery found is durable, nothing comes out of the large pages that it found free. They stay free: they
+/// are there once the rest is released, and closing accounts for them.
+#[test]
+fn large_pages_that_are_withheld_stay_free() {
+    let (medium, space) = (medium(64 << 20), Space::new());
+    let end = 4 * REGION_BYTES;
+    space.withhold(1, end);
+    space.rebuilt(1, vec![], end, vec![(REGION_BYTES, 2 * REGION_BYTES)], end - 64 - 2 * REGION_BYTES);
+    assert_eq!(space.released_pages(), [1, 2]);
+    let offset = space.take_record(&medium, 9, 500).expect("room");
+    assert!(offset >= end, "{offset}");
+    space.free_record(offset, 500);
+    space.release();
+    assert_eq!(space.released_pages(), [1, 2]);
+    space.free_all_retired();
+    assert!(space.record_space().is_some(), "live and free bytes are all of it");
+}
+
 /// A large page that was given back is neither room nor a page whose records have to move: behind one, two pages that
 /// are almost free are worth a compaction.
 #[test]
