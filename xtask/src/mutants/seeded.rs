@@ -35,6 +35,24 @@ const SEEDED: &[Seeded] = &[
         after: "earlier.epoch",
     },
     Seeded {
+        name: "files are cut before the mark of the close is durable",
+        file: "crates/holm-medium/src/journaled/open.rs",
+        before: "has_surplus(dir, &superblock, &files)?",
+        after: "false",
+    },
+    Seeded {
+        name: "a segment without a record takes a pass of the log",
+        file: "crates/holm-medium/src/log.rs",
+        before: "self.at.offset == 0 && !self.passed.is_empty()",
+        after: "false",
+    },
+    Seeded {
+        name: "a leaf behind a separator divides no run",
+        file: "crates/holm-tree/src/rebuild/unchanged.rs",
+        before: "leaf.end.is_none_or(|end| &low[..] < end)",
+        after: "false",
+    },
+    Seeded {
         name: "only the first leaf of a run is compared",
         file: "crates/holm-medium/src/journaled/recover.rs",
         before: "number == last",
