@@ -97,6 +97,7 @@ impl Plan {
         plan.draw_laying(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x1A_54));
         plan.draw_closing(&mut Pcg64Mcg::seed_from_u64(seed ^ 0xC1_05E5));
         plan.draw_reclaims(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x9A_6E5), horizon);
+        plan.draw_reverted_recoveries(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x6E_BAC));
         plan.draw_stores(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x57_02E5));
         plan
     }
@@ -212,6 +213,16 @@ impl Plan {
                     again: None,
                     within: Vec::new(),
                 });
+            }
+        }
+    }
+
+    /// Recoveries die, too, and what they have written goes back.
+    fn draw_reverted_recoveries(&mut self, random: &mut Pcg64Mcg) {
+        let within = self.crashes.iter_mut().flat_map(|crash| &mut crash.within);
+        for crash in within.filter(|crash| crash.within.is_empty()) {
+            if random.random_ratio(1, 3) {
+                crash.end = End::GoneBack;
             }
         }
     }

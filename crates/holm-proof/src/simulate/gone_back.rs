@@ -21,15 +21,24 @@ use std::path::Path;
 /// The files that are mapped.
 pub(super) const MAPPED: [&str; 2] = ["leaves", "records"];
 
-/// The disk after the death of the process: of one of the mapped files, or of both, some pages have gone back.
+/// The disk after the death of the process: of one of the mapped files, or of both, some pages have gone back; of the
+/// superblock, the index and the log, too, what the process had not made durable by then.
 pub(super) fn left(live: &SimDisk, seed: u64) -> SimDisk {
     let (disk, mut random) = (live.kill(), Pcg64Mcg::seed_from_u64(seed));
     let (which, of) = (random.random_range(1..4), random.random_range(1..=4));
+    let go_back = |path: &Path, number: usize, of| {
+        disk.fail_write_back(path);
+        disk.report_elsewhere(path);
+        disk.evict(path, seed ^ number as u64, of);
+    };
     for (number, file) in MAPPED.iter().enumerate().filter(|(number, _)| which >> number & 1 == 1) {
-        let path = Path::new(FOLDER).join(file);
-        disk.fail_write_back(&path);
-        disk.report_elsewhere(&path);
-        disk.evict(&path, seed ^ number as u64, of);
+        go_back(&Path::new(FOLDER).join(file), number, of);
+    }
+    let is_mapped = |path: &Path| MAPPED.iter().any(|file| path.ends_with(file));
+    for (number, path) in disk.files().iter().enumerate().filter(|(_, path)| !is_mapped(path)) {
+        if random.random_ratio(1, 2) {
+            go_back(path, MAPPED.len() + number, random.random_range(1..=2));
+        }
     }
     disk
 }
