@@ -1,5 +1,5 @@
-//! RESTORE of the first edition, whose payloads are those of the DUMP of its time. No client asks for it any more: it is
-//! for entries of a log that were written before, and for those of nodes that know no other one.
+//! RESTORE of the first edition, whose payloads are those of the DUMP of its time. No client asks for it any more: it
+//! is for entries of a log that were written before, and for those of nodes that know no other one.
 //!
 //! ```text
 //! "holm" | version 1 | kind 1 | (length 4, member, length 4, value)* | CRC32C 4
