@@ -15,13 +15,8 @@ use crate::waits::Blocked;
 use holm::{Snapshot, Transaction};
 use holm_accounts::Denied;
 use holm_commands::{
-<<<<<<< HEAD
     ALONE, Arguments, At, BLOCKING, Command, Effects, FAST, Function, Lookups, NO_AUTH, Outcome, OwnedArguments,
-    Protocol, Refusal, Reply, RequestLimits, SERVED, Signal, TWO, UNQUEUED, UNSUPPORTED, WRITE,
-=======
-    ALONE, Arguments, At, BLOCKING, Command, FAST, Function, NO_AUTH, Outcome, OwnedArguments, Protocol, Refusal,
-    Reply, RequestLimits, Signal, TWO, UNQUEUED, WRITE, is_of_http, unknown_command,
->>>>>>> 6b761a2a (cluster: refuse wrong commands early, and RESTORE below level 5)
+    Protocol, Refusal, Reply, RequestLimits, SERVED, Signal, TWO, UNQUEUED, WRITE, is_of_http, unknown_command,
 };
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};

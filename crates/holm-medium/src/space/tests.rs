@@ -209,8 +209,8 @@ fn what_is_freed_while_space_is_withheld_is_not_taken() {
     assert!([640, 1280].iter().all(|offset| taken.contains(offset)), "free since, and never taken");
 }
 
-/// Until what a recovery found is durable, nothing comes out of the large pages that it found free. They stay free: they
-/// are there once the rest is released, and closing accounts for them.
+/// Until what a recovery found is durable, nothing comes out of the large pages that it found free. They stay free:
+/// they are there once the rest is released, and closing accounts for them.
 #[test]
 fn large_pages_that_are_withheld_stay_free() {
     let (medium, space) = (medium(64 << 20), Space::new());

@@ -72,8 +72,8 @@ fn a_log_does_not_move_on_from_an_empty_segment() {
     assert_eq!(verify(&disk, files(5), LogStart::FIRST).expect("nothing is damaged").last_epoch, Some(1));
 }
 
-/// The log moves on to a segment that cannot grow for a large record, and then switches to another one. That the segment
-/// between the two has no record must not hide those behind it.
+/// The log moves on to a segment that cannot grow for a large record, and then switches to another one. That the
+/// segment between the two has no record must not hide those behind it.
 #[test]
 fn a_segment_that_gets_no_record_ends_no_log() {
     let large = || {
