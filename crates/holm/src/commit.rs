@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::expiry::StoredValue;
-use crate::intent::{IntendedWrite, Intent, IntentSlots};
+use crate::intent::{IntendedWrite, Intent, IntentSlots, Slot};
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
@@ -104,7 +104,7 @@ enum Stage {
 /// the commit.
 struct IntentObserver<'a> {
     store: &'a WritableStore,
-    /// A single write has one commit word, and needs none.
+    /// A commit of one write has none.
     intent: Option<Intent<'a>>,
     stage: Stage,
 }
@@ -147,16 +147,18 @@ pub(crate) fn commit(
 ) -> Result<Option<Epoch>> {
     let bytes = writes.iter().map(|write| (write.key.len() + write.value.map_or(0, StoredValue::len)) as u64).sum();
     let count = writes.len() as u64;
+    // Before the epoch is pinned. A single write has one commit word, and needs no intent.
+    let slot = (writes.len() > 1).then(|| slots.take());
     if writes.len() > HELD_FROM {
-        run(store, slots, Operation::begin_held(store, bytes, count)?, writes, on)
+        run(store, slot, Operation::begin_held(store, bytes, count)?, writes, on)
     } else {
-        run(store, slots, Operation::begin_with_bytes(store, bytes + count * WRITE_BYTES)?, writes, on)
+        run(store, slot, Operation::begin_with_bytes(store, bytes + count * WRITE_BYTES)?, writes, on)
     }
 }
 
 fn run<H>(
     store: &WritableStore,
-    slots: &IntentSlots,
+    slot: Option<Slot<'_>>,
     mut operation: Operation<'_, H>,
     writes: &[Write<'_>],
     on: &mut dyn Dependencies,
@@ -164,7 +166,7 @@ fn run<H>(
     writes.iter().try_for_each(|write| write.tree.check_not_dropped())?;
     on.check_not_dropped()?;
     let payloads = write_records(&operation, writes)?;
-    let (done, stage) = attempt(store, slots, &mut operation, RecordedWrites { writes, payloads: &payloads }, on);
+    let (done, stage) = attempt(store, slot, &mut operation, RecordedWrites { writes, payloads: &payloads }, on);
     if stage != Stage::Among {
         // The record of a removal has served; that of a put has not if there was no commit.
         let unused = |(write, _): &(&Write<'_>, &u64)| write.value.is_none() || stage == Stage::Before;
@@ -209,14 +211,14 @@ struct RecordedWrites<'a, 'w> {
 /// Attempts the commit until it is done or refused. Returns whether it is done, and how far its stores are.
 fn attempt<H>(
     store: &WritableStore,
-    slots: &IntentSlots,
+    slot: Option<Slot<'_>>,
     operation: &mut Operation<'_, H>,
     recorded: RecordedWrites<'_, '_>,
     on: &mut dyn Dependencies,
 ) -> (Result<bool>, Stage) {
     let RecordedWrites { writes, payloads } = recorded;
     let intended = writes.iter().zip(payloads).map(|(write, payload)| write.intended(*payload));
-    let intent = (writes.len() > 1).then(|| Intent::write(store, slots, operation.guard(), intended));
+    let intent = slot.map(|slot| Intent::write(store, slot, operation.guard(), intended));
     let intent = match intent.transpose() {
         Ok(intent) => intent,
         Err(error) => return (Err(error), Stage::Before),
@@ -251,7 +253,7 @@ pub(crate) fn leave_undone(engine: &crate::engine::Engine, writes: &[Write<'_>])
     let operation = Operation::begin(store).unwrap();
     let payloads = write_records(&operation, writes).unwrap();
     let intended = writes.iter().zip(payloads).map(|(write, payload)| write.intended(payload));
-    let intent = Intent::write(store, &engine.intents, operation.guard(), intended).unwrap();
+    let intent = Intent::write(store, engine.intents.take(), operation.guard(), intended).unwrap();
     intent.set(operation.guard());
     intent.keep();
 }
@@ -260,6 +262,8 @@ pub(crate) fn leave_undone(engine: &crate::engine::Engine, writes: &[Write<'_>])
 mod tests {
     use super::*;
     use crate::Database;
+    use holm_medium::INTENTS;
+    use std::time::Duration;
 
     /// Whatever ends a commit among its stores, the database acknowledges nothing after it, and does not end the epoch.
     #[test]
@@ -277,6 +281,25 @@ mod tests {
         for refused in [reefs.insert("north", "coral"), db.sync(), db.close()] {
             assert!(matches!(&refused, Err(Error::Poisoned { reason }) if reason.contains("cut short")), "{refused:?}");
         }
+    }
+
+    /// A commit that waits for an intent word keeps no epoch open. Others that have a word may wait for that epoch's end.
+    #[test]
+    fn a_commit_that_waits_for_an_intent_keeps_no_epoch_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path().join("sea.holm")).unwrap();
+        let reefs = db.keyspace("default").unwrap();
+        let slots: Vec<_> = (0..INTENTS).map(|_| db.engine.intents.take()).collect();
+        std::thread::scope(|scope| {
+            let batch = db.batch().insert(&reefs, "north", "coral").insert(&reefs, "south", "sand");
+            let committed = scope.spawn(|| batch.commit());
+            std::thread::sleep(Duration::from_millis(50));
+            let clock = db.engine.store.clock();
+            let ended = clock.wait_durable_within(clock.active(), Duration::from_secs(5));
+            drop(slots);
+            committed.join().unwrap().unwrap();
+            ended.unwrap();
+        });
     }
 
     /// What ends a commit before or after its stores leaves the database as it is.

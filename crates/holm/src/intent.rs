@@ -45,8 +45,9 @@ pub(crate) struct IntentSlots {
 }
 
 impl IntentSlots {
-    /// Takes a word, and waits while all are in use. The caller holds no latch.
-    fn take(&self) -> Slot<'_> {
+    /// Takes a word, and waits while all are in use. The caller holds no latch and has pinned no epoch: a commit that has
+    /// a word may itself wait for the end of an epoch, or until writers go on.
+    pub(crate) fn take(&self) -> Slot<'_> {
         let mut turn = 0;
         loop {
             let taken = self.taken.load(Ordering::Relaxed);
@@ -63,7 +64,7 @@ impl IntentSlots {
 }
 
 /// An intent word in use.
-struct Slot<'a> {
+pub(crate) struct Slot<'a> {
     slots: &'a IntentSlots,
     number: u32,
 }
@@ -93,16 +94,16 @@ pub(crate) struct Intent<'a> {
 }
 
 impl<'a> Intent<'a> {
-    /// Writes a list down. No word leads to it yet.
+    /// Writes a list down, to which the word of the slot will lead. It does not yet.
     pub(crate) fn write(
         store: &'a Store,
-        slots: &'a IntentSlots,
+        slot: Slot<'a>,
         guard: &Guard<'_>,
         writes: impl ExactSizeIterator<Item = IntendedWrite>,
     ) -> Result<Self> {
         let words = encode(writes);
         let offset = store.storage.write_record(guard, &words, Persistence::ProcessOnly)?;
-        Ok(Intent { store, slot: slots.take(), loc: Area::Records.at(offset), words: words.len() as u32 })
+        Ok(Intent { store, slot, loc: Area::Records.at(offset), words: words.len() as u32 })
     }
 
     /// The commit word under the visible model: from this store on, the next open completes the commit.
@@ -283,7 +284,7 @@ mod tests {
         let db = Database::open(folder.path()).unwrap();
         let (store, slots) = (&db.engine.store, IntentSlots::default());
         let operation = Operation::begin(store).unwrap();
-        let intent = Intent::write(store, &slots, operation.guard(), std::iter::empty()).unwrap();
+        let intent = Intent::write(store, slots.take(), operation.guard(), std::iter::empty()).unwrap();
         let number = intent.slot.number;
         intent.keep();
         assert_ne!(slots.take().number, number);
@@ -300,7 +301,7 @@ mod tests {
         let payload = operation.write_record(b"key", StoredValue::verbatim(b"value"), &mut Vec::new()).unwrap();
         let write = |payload| {
             let write = IntendedWrite { keyspace: 2, removes: false, payload };
-            Intent::write(store, &slots, operation.guard(), std::iter::once(write)).unwrap().loc
+            Intent::write(store, slots.take(), operation.guard(), std::iter::once(write)).unwrap().loc
         };
         let (sound, astray) = (write(payload), write(payload + 1));
         let image = store.storage.image();
