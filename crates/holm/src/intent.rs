@@ -11,7 +11,9 @@
 //! ```
 //!
 //! The record of a put is the one that its leaf gets. The record of a removal has the key and an empty value, and no
-//! leaf ever leads to it. Power loss needs no intent: the recovery point includes all of a commit or none of it.
+//! leaf ever leads to it. The first write has the commit's epoch, too. A commit in progress keeps its epoch from ending.
+//! So an intent of an epoch that the log has is on a page that has gone back in time: its commit has ended, and others
+//! may have written to its keys since. Power loss needs no intent: the recovery point includes all of a commit or none of it.
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
@@ -20,7 +22,7 @@ use crate::operation::Operation;
 use crate::record;
 use crate::store::{Store, WritableStore};
 use holm_medium::sync::atomic::{AtomicU32, Ordering};
-use holm_medium::{Area, Guard, INTENTS, Image, Persistence};
+use holm_medium::{Area, Epoch, Guard, INTENTS, Image, LAST_EPOCH, Persistence, Word};
 use holm_tree::back_off;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -31,6 +33,11 @@ const LIST: u64 = 1;
 
 /// This bit of an entry says that the key is removed.
 const REMOVE: u64 = 1 << 24;
+
+/// From this bit on, the first entry has the epoch of the commit.
+const EPOCH_BIT: u32 = 28;
+
+const _: () = assert!(LAST_EPOCH < 1 << (u64::BITS - EPOCH_BIT));
 
 /// The place of an intent word in the storage's header block.
 pub(crate) fn slot_loc(slot: usize) -> u64 {
@@ -91,6 +98,8 @@ pub(crate) struct Intent<'a> {
     slot: Slot<'a>,
     loc: u64,
     words: u32,
+    /// The epoch that the list has.
+    epoch: Epoch,
 }
 
 impl<'a> Intent<'a> {
@@ -101,14 +110,28 @@ impl<'a> Intent<'a> {
         guard: &Guard<'_>,
         writes: impl ExactSizeIterator<Item = IntendedWrite>,
     ) -> Result<Self> {
-        let words = encode(writes);
+        let (epoch, mut words) = (guard.epoch(), encode(writes));
+        label(&mut words, epoch);
         let offset = store.storage.write_record(guard, &words, Persistence::ProcessOnly)?;
-        Ok(Intent { store, slot, loc: Area::Records.at(offset), words: words.len() as u32 })
+        Ok(Intent { store, slot, loc: Area::Records.at(offset), words: words.len() as u32, epoch })
     }
 
     /// The commit word under the visible model: from this store on, the next open completes the commit.
     pub(crate) fn set(&self, guard: &Guard<'_>) {
+        if guard.epoch() != self.epoch {
+            self.label_again(guard);
+        }
         self.store.storage.write_word(guard, slot_loc(self.slot.number as usize), self.loc | LIST);
+    }
+
+    /// Gives the list another epoch: the one in which it was written has ended before the commit had its latches.
+    #[cold]
+    fn label_again(&self, guard: &Guard<'_>) {
+        let storage = &self.store.storage;
+        let Some(list) = storage.image().words(self.loc, self.words as usize) else { return };
+        let mut words: Vec<u64> = list.iter().map(Word::read).collect();
+        label(&mut words, guard.epoch());
+        words.iter().zip((self.loc..).step_by(8)).take(2).for_each(|(word, loc)| storage.write_word(guard, loc, *word));
     }
 
     /// Ends the commit, all of whose stores are done.
@@ -141,8 +164,32 @@ fn encode(writes: impl ExactSizeIterator<Item = IntendedWrite>) -> Vec<u64> {
     words
 }
 
+/// Gives a list the epoch of its commit.
+fn label(words: &mut [u64], epoch: Epoch) {
+    if let [header, writes @ ..] = words
+        && let Some(first) = writes.first_mut()
+    {
+        *first = *first & ((1 << EPOCH_BIT) - 1) | epoch << EPOCH_BIT;
+        *header = u64::from(*header as u32) | checksum(writes) << 32;
+    }
+}
+
+/// What an intent word leads to.
+pub(crate) struct List {
+    /// The epoch of the commit; 0 if an earlier version has written the list, which gave it none.
+    epoch: Epoch,
+    pub(crate) writes: Vec<IntendedWrite>,
+}
+
+impl List {
+    /// Returns whether the commit has ended before the end of an epoch.
+    pub(crate) fn ended_by(&self, epoch: Epoch) -> bool {
+        (1..=epoch).contains(&self.epoch)
+    }
+}
+
 /// Reads the list that an intent word leads to. `None`: there is none.
-fn decode(image: &Image, word: u64) -> Option<Vec<IntendedWrite>> {
+fn decode(image: &Image, word: u64) -> Option<List> {
     let loc = list_at(word)?;
     let len = list_words(image.words(loc, 1)?[0].read());
     let words: Vec<u64> = image.words(loc, len)?.iter().map(|word| word.read()).collect();
@@ -160,14 +207,16 @@ pub(crate) fn list_words(first: u64) -> usize {
 }
 
 /// Reads a list from all its words. `None`: its checksum does not hold.
-pub(crate) fn decode_list(words: &[u64]) -> Option<Vec<IntendedWrite>> {
+pub(crate) fn decode_list(words: &[u64]) -> Option<List> {
     let (header, words) = words.split_first()?;
+    let epoch = words.first().map_or(0, |first| first >> EPOCH_BIT);
     let write = |[entry, payload]: &[u64; 2]| IntendedWrite {
         keyspace: (*entry & (REMOVE - 1)) as u32,
         removes: entry & REMOVE != 0,
         payload: *payload,
     };
-    (checksum(words) == header >> 32).then(|| words.as_chunks().0.iter().map(write).collect())
+    let list = || List { epoch, writes: words.as_chunks().0.iter().map(write).collect() };
+    (checksum(words) == header >> 32).then(list)
 }
 
 /// The slots whose words lead to an intent, and the words.
@@ -196,11 +245,11 @@ pub(crate) struct Pending {
 }
 
 /// Copies out what the intent words lead to. No leaf may lead to these records, so only that their space is withheld
-/// keeps them for the next open, if this one dies, too.
+/// keeps them for the next open, if this one dies, too. `logged` is the last epoch of the log, where there is one.
 ///
 /// # Errors
-/// `Corrupt`: a word leads to no intent, or an intent to no record.
-pub(crate) fn pending(image: &Image) -> Result<Vec<Pending>> {
+/// `Corrupt`: a word leads to no intent, or to that of a commit which has ended, or an intent leads to no record.
+pub(crate) fn pending(image: &Image, logged: Option<Epoch>) -> Result<Vec<Pending>> {
     let corrupt = |slot, found| Error::Corrupt {
         path: "leaves".into(),
         offset: slot_loc(slot),
@@ -210,11 +259,14 @@ pub(crate) fn pending(image: &Image) -> Result<Vec<Pending>> {
     };
     let read = |(slot, word)| {
         let list = decode(image, word).ok_or_else(|| corrupt(slot, format!("{word:#x}, which leads to none")))?;
+        if logged.is_some_and(|logged| list.ended_by(logged)) {
+            return Err(corrupt(slot, format!("one of epoch {}, which has ended", list.epoch)));
+        }
         let copied = |write: IntendedWrite| {
             let (key, value) = record::read(image, write.payload).map_err(|fault| corrupt(slot, fault))?;
             Ok(PendingWrite { keyspace: write.keyspace, key, value: (!write.removes).then_some(value) })
         };
-        Ok(Pending { slot, writes: list.into_iter().map(copied).collect::<Result<_>>()? })
+        Ok(Pending { slot, writes: list.writes.into_iter().map(copied).collect::<Result<_>>()? })
     };
     set_slots(image).map(read).collect()
 }
@@ -264,6 +316,14 @@ mod tests {
         assert_eq!(words[1..], [7, 0x1234, 9 | 1 << 24, 0x5678]);
         assert_eq!(words[0] as u32, 2);
         assert_eq!(words[0] >> 32, xxh3_64(bytemuck::cast_slice(&words[1..])) >> 32);
+        for (epoch, ended_by_9) in [(0, false), (9, true), (10, false), (LAST_EPOCH, false)] {
+            let mut labelled = words.clone();
+            label(&mut labelled, epoch);
+            assert_eq!(labelled[1..], [7 | epoch << 28, 0x1234, 9 | 1 << 24, 0x5678]);
+            assert_eq!(labelled[0], 2 | xxh3_64(bytemuck::cast_slice(&labelled[1..])) >> 32 << 32);
+            let list = decode_list(&labelled).unwrap();
+            assert_eq!((list.ended_by(9), list.writes), (ended_by_9, writes.to_vec()));
+        }
     }
 
     #[test]
@@ -307,7 +367,7 @@ mod tests {
         let image = store.storage.image();
         let found = |word: u64| {
             store.storage.write_word(operation.guard(), slot_loc(3), word);
-            let result = pending(image).map(|pending| pending.len());
+            let result = pending(image, None).map(|pending| pending.len());
             store.storage.write_word(operation.guard(), slot_loc(3), 0);
             result
         };

@@ -144,6 +144,12 @@ const SEEDED: &[Seeded] = &[
         after: "(words.len() as u64 / 2 - 1)",
     },
     Seeded {
+        name: "an intent of a commit that has ended is done again",
+        file: "crates/holm/src/opening/opened.rs",
+        before: "kept.then_some(recovery.epoch)",
+        after: "None.filter(|_| kept)",
+    },
+    Seeded {
         name: "intents stay after a cut",
         file: "crates/holm/src/opening/rebuilt.rs",
         before: "intent::forget(&store)?;",

@@ -106,7 +106,8 @@ impl<'a, 'b> Opened<'a, 'b> {
         }
         // Before anything is written: they lead to records of which the log may have nothing.
         let visible = recovery_point == RecoveryPoint::Visible;
-        let pending = if visible { intent::pending(&storage.medium_image()) } else { Ok(Vec::new()) };
+        let ended = kept.then_some(recovery.epoch);
+        let pending = if visible { intent::pending(&storage.medium_image(), ended) } else { Ok(Vec::new()) };
         let pending = match pending {
             Err(found @ Error::Corrupt { .. }) if kept => return request.lost(state, found).map(Err),
             pending => pending?,

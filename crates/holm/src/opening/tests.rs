@@ -64,6 +64,32 @@ fn completed_and_forgotten(expires: bool) {
     }
 }
 
+/// The page of the intents has gone back to a moment within a commit that has ended since. To do its writes once more
+/// would take back what others have written after it, durably. A word that is never cleared looks the same.
+#[test]
+fn an_intent_that_has_gone_back_is_not_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let [dead, saved] = ["dead", "saved"].map(|name| folder.path().join(name));
+    let db = open(&dead);
+    let reefs = db.keyspace("reefs").unwrap();
+    let coral = reefs.tree().format.stored(b"coral", Deadline::NEVER);
+    let write = |key| Write { tree: reefs.tree(), key, value: Some(coral), seen: None };
+    leave_undone(&db.engine, &[write(b"north"), write(b"south")]);
+    db.batch().insert(&reefs, "north", "sand").insert(&reefs, "south", "sand").commit().unwrap();
+    db.sync().unwrap();
+    drop(reefs);
+    die(db);
+    let report = Database::repair(&dead, &saved).unwrap();
+    assert_eq!(report.completed_commits, 0, "{report:?}");
+    for path in [saved, dead] {
+        let db = open(&path);
+        let reefs = db.keyspace("reefs").unwrap();
+        for key in ["north", "south"] {
+            assert_eq!(reefs.get(key).unwrap().as_deref(), Some(&b"sand"[..]), "{:?}", db.recovery());
+        }
+    }
+}
+
 /// A repair does the writes of a commit that the death of the process has interrupted. After a loss of power, the
 /// intent may be of a commit that has ended.
 #[test]

@@ -114,6 +114,11 @@ impl Evidence {
         report.losses.push(format!("the log lacks its last entries: all states of leaf {block} are later"));
     }
 
+    /// Returns the last epoch that is known to have ended.
+    pub(super) fn last_durable(&self) -> Epoch {
+        self.logged_until.max(self.superblock.as_ref().map_or(0, |superblock| superblock.epoch))
+    }
+
     /// Returns whether each line that the log has is the last one of its place: in a closed database, whose log was
     /// found to have all entries up to its end. Other than the file, the log has a checksum over each line.
     pub(super) fn has_exact_log(&self) -> bool {

@@ -152,7 +152,7 @@ impl<'a> Salvage<'a> {
         Ok(())
     }
 
-    /// Does all writes of a commit. `None`: the list, or a record, is damaged, and nothing is done.
+    /// Does all writes of a commit. `None`: the list, or a record, is damaged, or the commit has ended; nothing is done.
     fn complete(&mut self, word: u64) -> Result<Option<()>> {
         let Some((Area::Records, offset)) = intent::list_at(word).map(parts) else { return Ok(None) };
         let mut first = [0_u64];
@@ -164,9 +164,10 @@ impl<'a> Salvage<'a> {
         }
         let mut words = vec![0_u64; len];
         self.evidence.read(Source::File, Area::Records, offset, bytemuck::cast_slice_mut(&mut words))?;
-        let Some(list) = intent::decode_list(&words) else { return Ok(None) };
+        let ended = self.evidence.last_durable();
+        let Some(list) = intent::decode_list(&words).filter(|list| !list.ended_by(ended)) else { return Ok(None) };
         let mut writes = Vec::new();
-        for write in list.into_iter().filter(|write| write.keyspace != CATALOG) {
+        for write in list.writes.into_iter().filter(|write| write.keyspace != CATALOG) {
             let Ok(record) = self.evidence.read_record(Source::File, write.payload)? else { return Ok(None) };
             writes.push((write, record));
         }
