@@ -283,7 +283,8 @@ mod tests {
         }
     }
 
-    /// A commit that waits for an intent word keeps no epoch open. Others that have a word may wait for that epoch's end.
+    /// A commit that waits for an intent word keeps no epoch open. Others that have a word may wait for that epoch's
+    /// end.
     #[test]
     fn a_commit_that_waits_for_an_intent_keeps_no_epoch_open() {
         let folder = tempfile::tempdir().unwrap();

@@ -11,9 +11,10 @@
 //! ```
 //!
 //! The record of a put is the one that its leaf gets. The record of a removal has the key and an empty value, and no
-//! leaf ever leads to it. The first write has the commit's epoch, too. A commit in progress keeps its epoch from ending.
-//! So an intent of an epoch that the log has is on a page that has gone back in time: its commit has ended, and others
-//! may have written to its keys since. Power loss needs no intent: the recovery point includes all of a commit or none of it.
+//! leaf ever leads to it. The first write has the commit's epoch, too. A commit in progress keeps its epoch from
+//! ending. So an intent of an epoch that the log has is on a page that has gone back in time: its commit has ended, and
+//! others may have written to its keys since. Power loss needs no intent: the recovery point includes all of a commit or
+//! none of it.
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
@@ -52,8 +53,8 @@ pub(crate) struct IntentSlots {
 }
 
 impl IntentSlots {
-    /// Takes a word, and waits while all are in use. The caller holds no latch and has pinned no epoch: a commit that has
-    /// a word may itself wait for the end of an epoch, or until writers go on.
+    /// Takes a word, and waits while all are in use. The caller holds no latch and has pinned no epoch: a commit that
+    /// has a word may itself wait for the end of an epoch, or until writers go on.
     pub(crate) fn take(&self) -> Slot<'_> {
         let mut turn = 0;
         loop {
