@@ -263,6 +263,7 @@ mod tests {
     use super::*;
     use crate::Database;
     use holm_medium::INTENTS;
+    use std::sync::Barrier;
     use std::time::Duration;
 
     /// Whatever ends a commit among its stores, the database acknowledges nothing after it, and does not end the epoch.
@@ -291,12 +292,18 @@ mod tests {
         let db = Database::open(folder.path().join("sea.holm")).unwrap();
         let reefs = db.keyspace("default").unwrap();
         let slots: Vec<_> = (0..INTENTS).map(|_| db.engine.intents.take()).collect();
+        let begins = &Barrier::new(2);
         std::thread::scope(|scope| {
             let batch = db.batch().insert(&reefs, "north", "coral").insert(&reefs, "south", "sand");
-            let committed = scope.spawn(|| batch.commit());
-            std::thread::sleep(Duration::from_millis(50));
+            let committed = scope.spawn(move || {
+                begins.wait();
+                batch.commit()
+            });
+            begins.wait();
             let clock = db.engine.store.clock();
-            let ended = clock.wait_durable_within(clock.active(), Duration::from_secs(5));
+            // The commit waits within one of these epochs.
+            let ended =
+                (0..20).try_for_each(|_| clock.wait_durable_within(clock.active(), Duration::from_secs(5)).map(drop));
             drop(slots);
             committed.join().unwrap().unwrap();
             ended.unwrap();

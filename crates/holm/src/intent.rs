@@ -13,8 +13,8 @@
 //! The record of a put is the one that its leaf gets. The record of a removal has the key and an empty value, and no
 //! leaf ever leads to it. The first write has the commit's epoch, too. A commit in progress keeps its epoch from
 //! ending. So an intent of an epoch that the log has is on a page that has gone back in time: its commit has ended, and
-//! others may have written to its keys since. Power loss needs no intent: the recovery point includes all of a commit or
-//! none of it.
+//! others may have written to its keys since. Power loss needs no intent: the recovery point includes all of a commit
+//! or none of it.
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};

@@ -152,7 +152,8 @@ impl<'a> Salvage<'a> {
         Ok(())
     }
 
-    /// Does all writes of a commit. `None`: the list, or a record, is damaged, or the commit has ended; nothing is done.
+    /// Does all writes of a commit. `None`: the list, or a record, is damaged, or the commit has ended; nothing is
+    /// done.
     fn complete(&mut self, word: u64) -> Result<Option<()>> {
         let Some((Area::Records, offset)) = intent::list_at(word).map(parts) else { return Ok(None) };
         let mut first = [0_u64];
