@@ -303,8 +303,8 @@ impl Log {
         // The log has moved on to a segment, and that has no record, for want of space. A replay comes from the segment
         // before, and looks for the next record in this pass: in a later one it would not find it.
         let is_skipped = self.at.offset == 0 && !self.passed.is_empty();
-        let pass = if is_skipped { self.at.pass } else { self.at.pass.wrapping_add(1) };
-        self.start = LogStart { segment: next, pass, sequence: self.at.sequence };
+        let start = self.at.next_pass_in(next);
+        self.start = if is_skipped { LogStart { pass: self.at.pass, ..start } } else { start };
         self.left = std::mem::take(&mut self.passed);
         self.left.push(self.at.segment);
         self.passed_bytes = 0;

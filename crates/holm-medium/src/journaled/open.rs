@@ -43,14 +43,14 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     let (mut superblock, damaged) = Superblock::read(&*superblock_file, &path)?;
     geometry.expect(&superblock.geometry)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
-    refuse_shortened(dir, &superblock, &files)?;
+    let is_longer = refuse_shortened(dir, &superblock, &files)?;
     let IndexRead { index, earlier } = index_file::read(&*vfs, dir, &superblock, first_block(geometry));
     if index.is_none() {
         expect_all_leaves(&*files[Area::Leaves as usize], &superblock);
         refuse_changed(dir, &superblock, &files)?;
     }
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
-    if has_surplus(dir, &superblock, &files)? {
+    if superblock.state == State::Clean && is_longer {
         // The process that closed it has died before it cut the files, perhaps before its mark was durable. Were the
         // power to fail after the cut, an older superblock would be in force again, which states longer files.
         superblock.write(&*superblock_file, &path)?;
@@ -190,11 +190,13 @@ fn identity(dir: &Path, files: &[Box<dyn VfsFile>; 2], area: Area) -> Result<Ide
 }
 
 /// Without this check, nothing would detect the loss of leaves that a shortened file lacks. The noted lengths are
-/// durable, and files only grow while they are in use.
-fn refuse_shortened(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
+/// durable, and files only grow while they are in use. Returns whether a file is longer than noted.
+fn refuse_shortened(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<bool> {
+    let mut is_longer = false;
     for ((file, area), expected) in files.iter().zip(Area::ALL).zip(superblock.lengths) {
         let path = area_path(dir, area);
         let found = file.len().map_err(|error| MediumError::io("measuring", &path, error))?;
+        is_longer |= found > expected;
         if found < expected {
             return Err(MediumError::Corrupt {
                 path,
@@ -205,7 +207,7 @@ fn refuse_shortened(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFil
             });
         }
     }
-    Ok(())
+    Ok(is_longer)
 }
 
 /// Leaves have no checksum of their own; a closed database has one over all of them. O(bytes of leaves), which are
@@ -221,18 +223,6 @@ pub(super) fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<d
     let path = area_path(dir, Area::Leaves);
     let (found, expected) = (format!("{found:08x}"), format!("{:08x}, as when it was closed", superblock.leaves_sum));
     Err(MediumError::Corrupt { path, offset: 0, what: "the leaves' checksum", found, expected })
-}
-
-/// Whether a file of a closed database is longer than what closing has noted.
-fn has_surplus(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<bool> {
-    if superblock.state != State::Clean {
-        return Ok(false);
-    }
-    let mut is_longer = false;
-    for ((file, area), noted) in files.iter().zip(Area::ALL).zip(superblock.lengths) {
-        is_longer |= file.len().map_err(|error| MediumError::io("measuring", &area_path(dir, area), error))? > noted;
-    }
-    Ok(is_longer)
 }
 
 /// Runs before the files are mapped for writing. Bytes beyond the end of a closed database mean nothing, and would be
