@@ -26,6 +26,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Without a record for this long, no thread is writing.
 const QUIET: Duration = Duration::from_secs(1);
 
+/// The bytes that the log takes between two leaf indexes while threads write, as a multiple of the bytes of the leaves.
+/// Random writes have changed nearly every leaf after as many bytes as the leaves have, so that an index made earlier
+/// spares an opening little, and costs a read of every leaf.
+const INDEX_AFTER: u64 = 4;
+
 /// What the checkpoint thread has observed.
 struct CheckpointPolicy {
     /// When the last checkpoint ended, and the number of records when it began.
@@ -88,12 +93,12 @@ impl CheckpointPolicy {
     }
 
     /// Writes a leaf index, from which an opening after a crash takes the leaves that have not changed. Making one
-    /// reads every leaf. It is due at the first checkpoint, when writers pause, and once the log has taken as many
-    /// bytes as the leaves have.
+    /// reads every leaf. It is due at the first checkpoint, when writers pause, and once the log has taken
+    /// `INDEX_AFTER` times the bytes of the leaves.
     fn index_if_due(&mut self, shared: &Shared, writers_pause: bool) -> Result<()> {
         let logged = shared.counters().log_bytes.load(Relaxed);
         let medium = &shared.storage().medium;
-        let least = if writers_pause { 0 } else { shared.storage().space.block_end() };
+        let least = if writers_pause { 0 } else { INDEX_AFTER * shared.storage().space.block_end() };
         let is_due = self.indexed.is_none_or(|then| logged - then > least);
         if !is_due || !are_leaves_in_memory(shared) {
             return Ok(());
