@@ -65,11 +65,24 @@ impl Cell {
         operations: u64,
         work: impl Fn(&str, usize) -> Result<Vec<f64>> + Clone + 'static,
     ) -> Vec<Cell> {
+        Self::by_threads_beside(setting, designs, [], operations, work)
+    }
+
+    /// As [`Cell::by_threads`], and a cell with one thread for each of `alone`: trees that let one operation run at a
+    /// time.
+    pub(crate) fn by_threads_beside<const DESIGNS: usize, const ALONE: usize>(
+        setting: &Setting,
+        designs: [(&'static str, &'static str); DESIGNS],
+        alone: [(&'static str, &'static str); ALONE],
+        operations: u64,
+        work: impl Fn(&str, usize) -> Result<Vec<f64>> + Clone + 'static,
+    ) -> Vec<Cell> {
         let cell = |threads: usize, (name, design): (&'static str, &'static str)| {
             let work = work.clone();
             Cell::new(name, threads as f64, operations, move || work(design, threads))
         };
-        setting.threads().flat_map(|threads| designs.map(|design| cell(threads, design))).collect()
+        let by_threads = setting.threads().flat_map(|threads| designs.map(|design| cell(threads, design)));
+        by_threads.chain(alone.map(|design| cell(1, design))).collect()
     }
 }
 

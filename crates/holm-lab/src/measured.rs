@@ -4,12 +4,14 @@
 //! the one per list: lookups inside a loop are inlined and overlap. A dynamic call per lookup would cost five to nine
 //! nanoseconds, and no two lookups would overlap.
 
+mod memory;
 mod tree;
 
 use holm_designs::{designs, for_each_design, for_each_variant, variants};
 use holm_medium::{Counts, Latency, Result, Word};
 use holm_tree::leaf::Capabilities;
 use holm_tree::{Design, Rebuilt};
+pub use memory::Memory;
 use std::time::Duration;
 use tree::Tree;
 

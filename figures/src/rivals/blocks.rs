@@ -2,16 +2,16 @@
 //! use is volatile: rivals are not recovered.
 
 use crate::measured_tree::TreeSetup;
-use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Mapped, MappedOptions, Medium, Result, Storage};
-use holm_medium::{Word, Writer};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use holm_lab::measured::Memory;
+use holm_medium::{Area, Mapped, Medium, Result, Word, Writer};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The block that is always in use: no link leads to it, so a link to it is none.
 pub(super) const FIRST: u64 = 0;
 
-/// Blocks of `WORDS` words each.
+/// Blocks of `words` words each.
 pub(super) struct Blocks {
-    writer: Arc<Writer<Mapped>>,
+    memory: Memory,
     words: usize,
     unused: Mutex<Unused>,
 }
@@ -20,20 +20,26 @@ struct Unused {
     free: Vec<u64>,
     /// The first block that was never used.
     frontier: u64,
+    /// The bytes of memory that are there.
+    grown: u64,
 }
 
 impl Blocks {
-    /// Creates blocks of `words` words, of which the first one is in use.
+    /// Creates blocks of `words` words, of which the first one is in use. `per_epoch` states that changes become
+    /// durable when an epoch ends.
     ///
     /// # Errors
     /// The medium's, if there is not enough memory.
-    pub(super) fn new(setup: TreeSetup, words: usize) -> Result<Self> {
-        let flush = if setup.flush { Flush::detect() } else { Flush::Nothing };
-        let options = MappedOptions { flush, latency: setup.latency, count: setup.count, ..MappedOptions::default() };
-        let writer = Arc::new(Storage::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
-        let blocks = Blocks { writer, words, unused: Mutex::new(Unused { free: vec![], frontier: FIRST }) };
+    pub(super) fn new(setup: TreeSetup, words: usize, per_epoch: bool) -> Result<Self> {
+        let memory = Memory::new(setup, per_epoch)?;
+        let grown = memory.writer().storage().medium.image().area(Area::Leaves).len() as u64;
+        let blocks = Blocks { memory, words, unused: Mutex::new(Unused { free: vec![], frontier: FIRST, grown }) };
         blocks.take()?;
         Ok(blocks)
+    }
+
+    pub(super) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     fn unused(&self) -> MutexGuard<'_, Unused> {
@@ -45,7 +51,7 @@ impl Blocks {
     }
 
     pub(super) fn writer(&self) -> &Writer<Mapped> {
-        &self.writer
+        self.memory.writer()
     }
 
     /// Takes a block; what it contains is what its last user left.
@@ -58,8 +64,11 @@ impl Blocks {
             return Ok(block);
         }
         unused.frontier += 1;
-        let bytes = (unused.frontier * self.block_bytes()).next_multiple_of(1 << 20);
-        self.writer.storage().medium.grow(Area::Leaves, bytes)?;
+        let bytes = unused.frontier * self.block_bytes();
+        if bytes > unused.grown {
+            unused.grown = bytes.next_multiple_of(1 << 20);
+            self.writer().storage().medium.grow(Area::Leaves, unused.grown)?;
+        }
         Ok(unused.frontier - 1)
     }
 
@@ -70,11 +79,7 @@ impl Blocks {
     /// Returns the words of a block that was taken.
     pub(super) fn block(&self, block: u64) -> &[Word] {
         let place = Area::Leaves.at(block * self.block_bytes());
-        self.writer.storage().medium.image().words(place, self.words).expect("a block that was taken")
-    }
-
-    pub(super) fn counts(&self) -> Counts {
-        self.writer.storage().medium.counts()
+        self.writer().storage().medium.image().words(place, self.words).expect("a block that was taken")
     }
 
     /// Returns the first block that was never used.
@@ -89,7 +94,7 @@ impl Blocks {
 
     /// Returns the words of all blocks up to the frontier, and of as many more as exist.
     pub(super) fn words(&self, more: u64) -> &[Word] {
-        let image = self.writer.storage().medium.image();
+        let image = self.writer().storage().medium.image();
         let most = image.area(Area::Leaves).len() as u64 / size_of::<Word>() as u64;
         let words = ((self.frontier() + more) * self.words as u64).min(most);
         image.words(Area::Leaves.at(0), words as usize).unwrap_or_default()

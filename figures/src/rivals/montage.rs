@@ -1,4 +1,4 @@
-//! A B+-tree over Montage (Wen et al., ICPP 2021), for comparison by counts: each pair is a payload of its own in
+//! A B+-tree over Montage (Wen et al., ICPP 2021), for comparison: each pair is a payload of its own in
 //! persistent memory, all of the tree is volatile, and payloads become durable when their epoch ends.
 //!
 //! ```text
@@ -11,13 +11,13 @@
 //!
 //! The published payload has a header of 56 bytes, so that a pair of words takes two lines; here it takes one. As in
 //! the published code, a payload that is given up loses its epoch by a store that is not flushed. The tree is the
-//! standard library's map behind one lock.
+//! map of `holm-map` behind one lock.
 
 use super::blocks::Blocks;
 use super::rival::Rival;
 use crate::measured_tree::TreeSetup;
-use holm_medium::{Epoch, Mapped, Result, StorageOps, WriteHandle};
-use std::collections::BTreeMap;
+use holm_map::Map;
+use holm_medium::{Epoch, Guard, Mapped, Result, StorageOps, WriteHandle};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Words of a payload.
@@ -37,9 +37,11 @@ const REMOVED: u64 = 3;
 #[derive(Default)]
 struct Above {
     /// The payload of each key.
-    payloads: BTreeMap<u64, u64>,
+    payloads: Map<u64, u64>,
     /// Payloads that may be used again once an epoch has ended.
     retired: Vec<(Epoch, u64)>,
+    /// The epoch in which payloads were last given back.
+    reused: Epoch,
     numbers: u64,
 }
 
@@ -55,7 +57,7 @@ impl Montage {
     /// # Errors
     /// The medium's, if there is not enough memory.
     pub(super) fn new(setup: TreeSetup) -> Result<Self> {
-        Ok(Montage { blocks: Blocks::new(setup, WORDS)?, above: Mutex::default() })
+        Ok(Montage { blocks: Blocks::new(setup, WORDS, Self::PER_EPOCH)?, above: Mutex::default() })
     }
 
     fn above(&self) -> MutexGuard<'_, Above> {
@@ -68,6 +70,19 @@ impl Montage {
         let values = [(EPOCH, handle.epoch()), (KIND, kind), (NUMBER, number), (KEY, key), (VALUE, value)];
         values.into_iter().for_each(|(word, value)| handle.write(&words[word], value));
         handle.defer_words(words);
+    }
+
+    /// Gives back the payloads that no crash brings back any more: once in each epoch.
+    fn reuse(&self, above: &mut Above, handle: &mut WriteHandle<'_, Mapped>) {
+        let active = handle.epoch();
+        if above.reused == active {
+            return;
+        }
+        above.reused = active;
+        for (_, payload) in above.retired.extract_if(.., |(epoch, _)| *epoch <= active) {
+            handle.write(&self.blocks.block(payload)[EPOCH], 0);
+            self.blocks.give_back(payload);
+        }
     }
 
     fn replace(
@@ -92,13 +107,15 @@ impl Montage {
 }
 
 impl Rival for Montage {
+    const PER_EPOCH: bool = true;
+
     fn blocks(&self) -> &Blocks {
         &self.blocks
     }
 
-    fn put(&self, key: u64, value: u64) -> Result<()> {
-        let guard = self.blocks.writer().clock().pin()?;
-        let (mut above, mut handle) = (self.above(), self.blocks.writer().begin_write(&guard));
+    fn put(&self, guard: &Guard<'_>, key: u64, value: u64) -> Result<()> {
+        let (mut above, mut handle) = (self.above(), self.blocks.writer().begin_write(guard));
+        self.reuse(&mut above, &mut handle);
         if let Some(old) = above.payloads.get(&key).copied() {
             return self.replace(&mut above, &mut handle, old, (key, value));
         }
@@ -109,9 +126,9 @@ impl Rival for Montage {
         Ok(())
     }
 
-    fn remove(&self, key: u64) -> Result<()> {
-        let guard = self.blocks.writer().clock().pin()?;
-        let (mut above, mut handle) = (self.above(), self.blocks.writer().begin_write(&guard));
+    fn remove(&self, guard: &Guard<'_>, key: u64) -> Result<()> {
+        let (mut above, mut handle) = (self.above(), self.blocks.writer().begin_write(guard));
+        self.reuse(&mut above, &mut handle);
         let Some(old) = above.payloads.remove(&key) else { return Ok(()) };
         let (words, epoch) = (self.blocks.block(old), handle.epoch());
         if words[EPOCH].read() == epoch {
@@ -149,12 +166,7 @@ impl Rival for Montage {
     fn end_epoch(&self) -> Result<()> {
         self.blocks.writer().end_epoch()?;
         let guard = self.blocks.writer().clock().pin()?;
-        let (mut above, mut handle) = (self.above(), self.blocks.writer().begin_write(&guard));
-        let active = handle.epoch();
-        for (_, payload) in above.retired.extract_if(.., |(epoch, _)| *epoch <= active) {
-            handle.write(&self.blocks.block(payload)[EPOCH], 0);
-            self.blocks.give_back(payload);
-        }
+        self.reuse(&mut self.above(), &mut self.blocks.writer().begin_write(&guard));
         Ok(())
     }
 }

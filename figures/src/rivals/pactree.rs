@@ -1,4 +1,4 @@
-//! PACTree (Kim et al., SOSP 2021), for comparison by counts: a list of nodes of 64 pairs in persistent memory, and a
+//! PACTree (Kim et al., SOSP 2021), for comparison: a list of nodes of 64 pairs in persistent memory, and a
 //! search layer that learns of a split only later.
 //!
 //! ```text
@@ -12,15 +12,16 @@
 //! it find the old one, and step along the list.
 //!
 //! Here a fresh node flushes only the lines that it fills, nodes do not merge, and the order of pairs within a node is
-//! not kept. The search layer is volatile, the standard library's map behind one lock; the paper's is a trie in
+//! not kept. The search layer is volatile, the map of `holm-map` behind one lock; the paper's is a trie in
 //! persistent memory, whose lines are **not** counted here. It learns of sixteen splits at once.
 
 use super::blocks::{Blocks, FIRST};
 use super::rival::Rival;
 use crate::measured_tree::TreeSetup;
-use holm_medium::{Mapped, Result, StorageOps, Word, WriteHandle};
+use holm_map::Map;
+use holm_medium::{Guard, Mapped, Result, StorageOps, Word, WriteHandle, atomics};
+use holm_search::Search;
 use holm_tree::{Keys, Words};
-use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const PAIRS: usize = 64;
@@ -55,13 +56,22 @@ impl<'a> Node<'a> {
         (0..PAIRS).filter(move |slot| bitmap >> slot & 1 == 1)
     }
 
-    fn fingerprint(self, slot: usize) -> u8 {
-        (self.read(FINGERPRINTS + slot / 8) >> (slot % 8 * 8)) as u8
-    }
-
-    fn find(self, key: u64) -> Option<usize> {
+    /// Compares all fingerprints at once, as the published code does.
+    fn find(self, search: Search, key: u64) -> Option<usize> {
         let wanted = Words::fingerprint(key);
-        self.slots().find(|slot| self.fingerprint(*slot) == wanted && self.pair(*slot)[0].read() == key)
+        let equal = |at: usize| {
+            let words = atomics(&self.0[at..at + 4]).try_into().expect("four words");
+            u64::from(search.bytes_equal(words, wanted))
+        };
+        let mut left = (equal(FINGERPRINTS) | equal(FINGERPRINTS + 4) << 32) & self.read(BITMAP);
+        while left != 0 {
+            let slot = left.trailing_zeros() as usize;
+            if self.pair(slot)[0].read() == key {
+                return Some(slot);
+            }
+            left &= left - 1;
+        }
+        None
     }
 
     /// Writes a pair and its fingerprint to a slot that does not count.
@@ -96,7 +106,7 @@ impl<'a> Node<'a> {
 #[derive(Default)]
 struct Above {
     /// Of each node that the search layer knows, its least key and its number.
-    nodes: BTreeMap<u64, u64>,
+    nodes: Map<u64, u64>,
     /// Splits of which it has not learned: the same of the new node.
     splits: Vec<(u64, u64)>,
     pairs: u64,
@@ -106,6 +116,7 @@ struct Above {
 pub(super) struct PacTree {
     blocks: Blocks,
     above: Mutex<Above>,
+    search: Search,
 }
 
 impl PacTree {
@@ -114,7 +125,7 @@ impl PacTree {
     /// # Errors
     /// The medium's, if there is not enough memory.
     pub(super) fn new(setup: TreeSetup) -> Result<Self> {
-        let blocks = Blocks::new(setup, WORDS)?;
+        let blocks = Blocks::new(setup, WORDS, Self::PER_EPOCH)?;
         let first = blocks.take()?;
         {
             let guard = blocks.writer().clock().pin()?;
@@ -123,8 +134,8 @@ impl PacTree {
             handle.write(&node[OWN], first);
             handle.persist(&node[HIGH]);
         }
-        let above = Mutex::new(Above { nodes: BTreeMap::from([(0, first)]), ..Above::default() });
-        Ok(PacTree { blocks, above })
+        let above = Mutex::new(Above { nodes: Map::from([(0, first)]), ..Above::default() });
+        Ok(PacTree { blocks, above, search: Search::detect() })
     }
 
     fn above(&self) -> MutexGuard<'_, Above> {
@@ -208,15 +219,16 @@ impl PacTree {
 }
 
 impl Rival for PacTree {
+    const PER_EPOCH: bool = false;
+
     fn blocks(&self) -> &Blocks {
         &self.blocks
     }
 
-    fn put(&self, key: u64, payload: u64) -> Result<()> {
-        let guard = self.blocks.writer().clock().pin()?;
-        let (mut above, mut handle) = (self.above(), self.blocks.writer().begin_write(&guard));
+    fn put(&self, guard: &Guard<'_>, key: u64, payload: u64) -> Result<()> {
+        let (mut above, mut handle) = (self.above(), self.blocks.writer().begin_write(guard));
         let node = self.seek(&above, key);
-        if let Some(slot) = node.find(key) {
+        if let Some(slot) = node.find(self.search, key) {
             // The commit word.
             handle.write(&node.pair(slot)[1], payload);
             handle.persist(&node.pair(slot)[1]);
@@ -230,11 +242,10 @@ impl Rival for PacTree {
         Ok(())
     }
 
-    fn remove(&self, key: u64) -> Result<()> {
-        let guard = self.blocks.writer().clock().pin()?;
-        let (mut above, mut handle) = (self.above(), self.blocks.writer().begin_write(&guard));
+    fn remove(&self, guard: &Guard<'_>, key: u64) -> Result<()> {
+        let (mut above, mut handle) = (self.above(), self.blocks.writer().begin_write(guard));
         let node = self.seek(&above, key);
-        if let Some(slot) = node.find(key) {
+        if let Some(slot) = node.find(self.search, key) {
             above.pairs -= 1;
             node.commit(&mut handle, node.read(BITMAP) & !(1 << slot));
         }
@@ -244,7 +255,7 @@ impl Rival for PacTree {
     fn get(&self, key: u64) -> Option<u64> {
         let above = self.above();
         let node = self.seek(&above, key);
-        node.find(key).map(|slot| node.pair(slot)[1].read())
+        node.find(self.search, key).map(|slot| node.pair(slot)[1].read())
     }
 
     fn scan(&self, low: u64, count: usize, each: &mut dyn FnMut(u64)) {

@@ -2,19 +2,22 @@
 
 use super::blocks::Blocks;
 use holm_lab::measured::{MeasuredTree, Request, What};
-use holm_medium::{Counts, Result, StorageOps, Word};
+use holm_medium::{Counts, Guard, Result, StorageOps, Word};
 use holm_tree::Rebuilt;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// A tree for comparison, one operation on one key at a time. Any thread may run any of them.
+/// A tree for comparison, one operation on one key at a time. Any thread may run any of them, but a lock lets one
+/// operation run at a time, so that figures time one thread alone.
 pub(super) trait Rival: Send + Sync + 'static {
+    /// Whether changes become durable when an epoch ends.
+    const PER_EPOCH: bool;
     /// The persistent memory of its pairs.
     fn blocks(&self) -> &Blocks;
     /// Puts a payload under a key.
-    fn put(&self, key: u64, payload: u64) -> Result<()>;
+    fn put(&self, guard: &Guard<'_>, key: u64, payload: u64) -> Result<()>;
     /// Removes a key, if it is there.
-    fn remove(&self, key: u64) -> Result<()>;
+    fn remove(&self, guard: &Guard<'_>, key: u64) -> Result<()>;
     /// Returns the payload of a key.
     fn get(&self, key: u64) -> Option<u64>;
     /// Passes on the payloads of the first `count` pairs from a key on.
@@ -29,25 +32,36 @@ pub(super) trait Rival: Send + Sync + 'static {
     }
 }
 
-/// A rival as figures see it. Its times mean nothing, and it is never recovered.
+/// A rival as figures see it. It is never recovered.
 pub(super) struct Measured<R>(pub R);
+
+impl<R: Rival> Measured<R> {
+    /// Calls the work for each item while pinned.
+    fn pinned<T>(
+        &self,
+        items: impl Iterator<Item = T>,
+        mut work: impl FnMut(&Guard<'_>, T) -> Result<()>,
+    ) -> Result<()> {
+        self.0.blocks().memory().pinned(R::PER_EPOCH, items, |guard, item| work(guard, item))
+    }
+}
 
 impl<R: Rival> MeasuredTree for Measured<R> {
     fn put(&self, keys: &[u64], mask: u64) -> Result<()> {
-        keys.iter().try_for_each(|key| self.0.put(*key, key ^ mask))
+        self.pinned(keys.iter(), |guard, key| self.0.put(guard, *key, key ^ mask))
     }
 
     fn put_timed(&self, keys: &[u64], mask: u64, each: &mut dyn FnMut(Duration)) -> Result<()> {
-        keys.iter().try_for_each(|key| {
+        self.pinned(keys.iter(), |guard, key| {
             let began = Instant::now();
-            let done = self.0.put(*key, key ^ mask);
+            let done = self.0.put(guard, *key, key ^ mask);
             each(began.elapsed());
             done
         })
     }
 
     fn remove(&self, keys: &[u64]) -> Result<()> {
-        keys.iter().try_for_each(|key| self.0.remove(*key))
+        self.pinned(keys.iter(), |guard, key| self.0.remove(guard, *key))
     }
 
     fn get(&self, keys: &[u64]) -> u64 {
@@ -71,25 +85,26 @@ impl<R: Rival> MeasuredTree for Measured<R> {
     }
 
     fn mix(&self, keys: &[u64]) -> Result<()> {
-        keys.chunks(2).try_for_each(|keys| {
-            black_box(self.get(&keys[1..]));
-            self.0.put(keys[0], !keys[0])
+        self.pinned(keys.chunks(2), |guard, keys| {
+            self.0.put(guard, keys[0], !keys[0])?;
+            black_box(keys.get(1).and_then(|key| self.0.get(*key)));
+            Ok(())
         })
     }
 
     fn replay(&self, requests: &[Request]) -> Result<()> {
-        requests.iter().try_for_each(|request| match request.what {
+        self.pinned(requests.iter(), |guard, request| match request.what {
             What::Get => {
                 black_box(self.0.get(request.key));
                 Ok(())
             }
-            What::Put => self.0.put(request.key, !request.key),
-            What::Remove => self.0.remove(request.key),
+            What::Put => self.0.put(guard, request.key, !request.key),
+            What::Remove => self.0.remove(guard, request.key),
         })
     }
 
     fn settle(&self) -> Result<()> {
-        self.end_epoch()
+        self.0.blocks().memory().settle()
     }
 
     fn end_epoch(&self) -> Result<()> {
@@ -106,7 +121,7 @@ impl<R: Rival> MeasuredTree for Measured<R> {
     }
 
     fn counts(&self) -> Counts {
-        self.0.blocks().counts()
+        self.0.blocks().memory().counts()
     }
 
     fn frontier(&self) -> u32 {

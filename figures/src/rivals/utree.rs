@@ -1,4 +1,4 @@
-//! uTree (Chen et al., VLDB 2020), for comparison by counts: an ordered list of single pairs in persistent memory, and
+//! uTree (Chen et al., VLDB 2020), for comparison: an ordered list of single pairs in persistent memory, and
 //! all of the tree above it in volatile memory.
 //!
 //! ```text
@@ -9,13 +9,13 @@
 //! stores the payload in its place. Each of these three stores commits. Nothing ever splits in persistent memory, so
 //! no operation writes more than two lines.
 //!
-//! The volatile tree is the standard library's map behind one lock.
+//! The volatile tree is the map of `holm-map` behind one lock.
 
 use super::blocks::{Blocks, FIRST};
 use super::rival::Rival;
 use crate::measured_tree::TreeSetup;
-use holm_medium::{Mapped, Result, StorageOps, Word, WriteHandle};
-use std::collections::BTreeMap;
+use holm_map::Map;
+use holm_medium::{Guard, Mapped, Result, Word, WriteHandle};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Words of a node.
@@ -24,7 +24,7 @@ const WORDS: usize = 4;
 /// A list, which begins behind the first node, and for each key its node.
 pub(super) struct UTree {
     blocks: Blocks,
-    nodes: Mutex<BTreeMap<u64, u64>>,
+    nodes: Mutex<Map<u64, u64>>,
 }
 
 impl UTree {
@@ -33,10 +33,10 @@ impl UTree {
     /// # Errors
     /// The medium's, if there is not enough memory.
     pub(super) fn new(setup: TreeSetup) -> Result<Self> {
-        Ok(UTree { blocks: Blocks::new(setup, WORDS)?, nodes: Mutex::default() })
+        Ok(UTree { blocks: Blocks::new(setup, WORDS, Self::PER_EPOCH)?, nodes: Mutex::default() })
     }
 
-    fn nodes(&self) -> MutexGuard<'_, BTreeMap<u64, u64>> {
+    fn nodes(&self) -> MutexGuard<'_, Map<u64, u64>> {
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -45,16 +45,11 @@ impl UTree {
     }
 
     /// Returns the node before a key.
-    fn before(nodes: &BTreeMap<u64, u64>, key: u64) -> u64 {
+    fn before(nodes: &Map<u64, u64>, key: u64) -> u64 {
         nodes.range(..key).next_back().map_or(FIRST, |(_, node)| *node)
     }
 
-    fn insert(
-        &self,
-        nodes: &mut BTreeMap<u64, u64>,
-        handle: &mut WriteHandle<'_, Mapped>,
-        pair: (u64, u64),
-    ) -> Result<()> {
+    fn insert(&self, nodes: &mut Map<u64, u64>, handle: &mut WriteHandle<'_, Mapped>, pair: (u64, u64)) -> Result<()> {
         let node = self.blocks.take()?;
         let [key, payload, next, _] = self.node(node);
         let [_, _, link, _] = self.node(Self::before(nodes, pair.0));
@@ -72,13 +67,14 @@ impl UTree {
 }
 
 impl Rival for UTree {
+    const PER_EPOCH: bool = false;
+
     fn blocks(&self) -> &Blocks {
         &self.blocks
     }
 
-    fn put(&self, key: u64, value: u64) -> Result<()> {
-        let guard = self.blocks.writer().clock().pin()?;
-        let (mut nodes, mut handle) = (self.nodes(), self.blocks.writer().begin_write(&guard));
+    fn put(&self, guard: &Guard<'_>, key: u64, value: u64) -> Result<()> {
+        let (mut nodes, mut handle) = (self.nodes(), self.blocks.writer().begin_write(guard));
         match nodes.get(&key) {
             Some(node) => {
                 let [_, payload, ..] = self.node(*node);
@@ -90,9 +86,8 @@ impl Rival for UTree {
         }
     }
 
-    fn remove(&self, key: u64) -> Result<()> {
-        let guard = self.blocks.writer().clock().pin()?;
-        let (mut nodes, mut handle) = (self.nodes(), self.blocks.writer().begin_write(&guard));
+    fn remove(&self, guard: &Guard<'_>, key: u64) -> Result<()> {
+        let (mut nodes, mut handle) = (self.nodes(), self.blocks.writer().begin_write(guard));
         let Some(node) = nodes.remove(&key) else { return Ok(()) };
         let [_, _, link, _] = self.node(Self::before(&nodes, key));
         // The commit word.

@@ -1,71 +1,37 @@
 //! The measured tree of one design. Everything here is compiled once for each design, so code that does not depend on
 //! one belongs elsewhere.
 
-use super::{MeasuredTree, Request, TreeSetup, What};
-use holm_medium::{Area, Counts, EpochTimer, FIRST_EPOCH, Flush, Mapped, MappedOptions, Medium, Pace, StorageOps};
-use holm_medium::{Guard, Result, Storage, Word, Writer};
+use super::{MeasuredTree, Memory, Request, TreeSetup, What};
+use holm_medium::{Area, Counts, Guard, Mapped, Medium, Result, StorageOps, Word};
 use holm_search::Search;
 use holm_tree::leaf::RecoveryPoint;
 use holm_tree::{Design, Index, LeafCursor, Rebuilt, SeekTarget, TreeRoot, TreeSet, Words};
 use std::hint::black_box;
-use std::num::NonZero;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// Operations per epoch guard, if the design is durable without epochs.
-const STAY: usize = 256;
-
-/// Bytes of leaves per pair that exist before the first pair: enough for leaves that are half full, and for those that
-/// splits have freed.
-const LEAF_BYTES: u64 = 96;
 
 /// A tree set with one tree.
 pub(super) struct Tree<D: Design> {
     tree_set: TreeSet<Mapped, D, Words>,
     root: TreeRoot,
-    writer: Arc<Writer<Mapped>>,
-    timer: Option<EpochTimer>,
-}
-
-fn memory(setup: TreeSetup) -> Result<Arc<Writer<Mapped>>> {
-    let flush = if setup.flush { Flush::detect() } else { Flush::Nothing };
-    let options = MappedOptions { flush, latency: setup.latency, count: setup.count, ..MappedOptions::default() };
-    let writer = Arc::new(Storage::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
-    // Persistent memory exists before a tree does. The kernel's search for plain memory is not a cost of the tree.
-    let (medium, bytes) = (&writer.storage().medium, setup.pairs * LEAF_BYTES);
-    medium.grow(Area::Leaves, bytes)?;
-    medium.image().area(Area::Leaves).populate(0, bytes as usize);
-    Ok(writer)
+    memory: Memory,
 }
 
 impl<D: Design> Tree<D> {
     pub(super) fn new(setup: TreeSetup) -> Result<Self> {
-        let writer = memory(setup)?;
-        let tree_set = TreeSet::new(writer.clone(), Words, Search::detect());
-        let root = tree_set.create_tree(&mut writer.clock().pin()?, 1)?;
-        let ticks = D::CAPABILITIES.per_epoch && !setup.count;
-        let start = || EpochTimer::start(writer.clone(), Pace::every(setup.epoch), NonZero::<usize>::MIN);
-        let timer = ticks.then(start).transpose()?;
-        Ok(Tree { tree_set, root, writer, timer })
+        let memory = Memory::new(setup, D::CAPABILITIES.per_epoch)?;
+        let tree_set = TreeSet::new(memory.writer().clone(), Words, Search::detect());
+        let root = tree_set.create_tree(&mut memory.writer().clock().pin()?, 1)?;
+        Ok(Tree { tree_set, root, memory })
     }
 
     /// Calls the work for each item while pinned.
     #[inline]
     fn pinned<T>(
         &self,
-        mut items: impl Iterator<Item = T>,
-        mut work: impl FnMut(&mut Guard<'_>, T) -> Result<()>,
+        items: impl Iterator<Item = T>,
+        work: impl FnMut(&mut Guard<'_>, T) -> Result<()>,
     ) -> Result<()> {
-        let clock = self.writer.clock();
-        if D::CAPABILITIES.per_epoch {
-            return items.try_for_each(|item| work(&mut clock.pin()?, item));
-        }
-        let mut items = items.peekable();
-        while items.peek().is_some() {
-            let mut guard = clock.pin()?;
-            items.by_ref().take(STAY).try_for_each(|item| work(&mut guard, item))?;
-        }
-        Ok(())
+        self.memory.pinned(D::CAPABILITIES.per_epoch, items, work)
     }
 
     /// Puts one payload. It is compiled once per design, because it is most of the code of a design.
@@ -176,16 +142,16 @@ impl<D: Design> MeasuredTree for Tree<D> {
     }
 
     fn settle(&self) -> Result<()> {
-        self.timer.as_ref().map_or(Ok(()), |timer| timer.sync().map(drop))
+        self.memory.settle()
     }
 
     fn end_epoch(&self) -> Result<()> {
-        self.writer.end_epoch().map(drop)
+        self.memory.writer().end_epoch().map(drop)
     }
 
     fn rebuilt(&self, threads: usize) -> Result<Rebuilt> {
-        let tree_set = TreeSet::<Mapped, D, Words>::new(self.writer.clone(), Words, Search::detect());
-        tree_set.rebuild(RecoveryPoint::Visible, self.writer.clock().active(), threads)
+        let tree_set = TreeSet::<Mapped, D, Words>::new(self.memory.writer().clone(), Words, Search::detect());
+        tree_set.rebuild(RecoveryPoint::Visible, self.memory.writer().clock().active(), threads)
     }
 
     fn pairs(&self) -> u64 {
@@ -193,11 +159,11 @@ impl<D: Design> MeasuredTree for Tree<D> {
     }
 
     fn counts(&self) -> Counts {
-        self.writer.storage().medium.counts()
+        self.memory.counts()
     }
 
     fn frontier(&self) -> u32 {
-        self.writer.space().block_frontier()
+        self.memory.writer().space().block_frontier()
     }
 
     fn volatile_bytes(&self) -> u64 {
@@ -205,12 +171,12 @@ impl<D: Design> MeasuredTree for Tree<D> {
     }
 
     fn leaf_bytes(&self) -> u64 {
-        let space = self.writer.space();
+        let space = self.memory.writer().space();
         (u64::from(space.block_frontier()) - space.free_blocks()) * space.block_bytes()
     }
 
     fn words(&self, more: u32) -> &[Word] {
-        let (space, image) = (self.writer.space(), self.writer.storage().medium.image());
+        let (space, image) = (self.memory.writer().space(), self.memory.writer().storage().medium.image());
         let bytes = u64::from(space.block_frontier() + more) * space.block_bytes();
         let bytes = bytes.min(image.area(Area::Leaves).len() as u64);
         image.words(Area::Leaves.at(0), bytes as usize / size_of::<Word>()).unwrap_or_default()

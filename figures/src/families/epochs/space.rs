@@ -1,6 +1,6 @@
 //! Space per pair: in the leaves, and in memory in addition to them.
 
-use super::{FOUR, MONTAGE, NOTE};
+use super::{FIVE, MONTAGE, NOTE};
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create};
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
@@ -22,7 +22,7 @@ pub(super) const SPACE: Study = Study {
                 Ok(vec![tree.leaf_bytes() as f64 / tree.pairs() as f64])
             })
         };
-        FOUR.into_iter().chain([MONTAGE]).map(|(name, design)| cell(name, design)).collect()
+        FIVE.map(|(name, design)| cell(name, design)).into()
     },
     figures: &[Figure {
         id: "BD-X6",
@@ -54,7 +54,7 @@ pub(super) const MEMORY: Study = Study {
                 Ok(vec![tree.volatile_bytes() as f64 / tree.pairs() as f64])
             })
         };
-        FOUR.into_iter().chain([MONTAGE]).map(|(name, design)| cell(name, design)).collect()
+        FIVE.map(|(name, design)| cell(name, design)).into()
     },
     figures: &[Figure {
         id: "BD-X1",
