@@ -78,6 +78,7 @@ mod tests {
                 tree.end_epoch().expect("memory");
                 let sum = |pairs: &mut dyn Iterator<Item = &u64>| pairs.fold(0, |sum: u64, it| sum.wrapping_add(*it));
                 assert_eq!(tree.pairs(), map.len() as u64, "{name}");
+                tree.rebuild(1, &mut |pairs| assert_eq!(pairs, map.len() as u64, "{name}")).expect("memory");
                 assert_eq!(tree.get(&keys), sum(&mut map.values()), "{name}");
                 assert_eq!(tree.scan(&[0], 3_000), (map.len(), sum(&mut map.values())), "{name}");
                 let some: Vec<_> = map.range(key..).take(50).map(|(_, payload)| payload).collect();

@@ -9,8 +9,8 @@ mod tree;
 
 use holm_designs::{designs, for_each_design, for_each_variant, variants};
 use holm_medium::{Counts, Latency, Result, Word};
+use holm_tree::Design;
 use holm_tree::leaf::Capabilities;
-use holm_tree::{Design, Rebuilt};
 pub use memory::Memory;
 use std::time::Duration;
 use tree::Tree;
@@ -51,7 +51,7 @@ pub struct Request {
     pub what: What,
 }
 
-/// A tree that runs lists of keys. Every method may run on many threads at once, except [`MeasuredTree::rebuilt`].
+/// A tree that runs lists of keys. Every method may run on many threads at once, except [`MeasuredTree::rebuild`].
 ///
 /// While a list runs, epochs are pinned as the design needs it. A design that is durable per epoch pins one for each
 /// operation that writes. For a design that is durable on return, the epoch only decides when freed memory is reused,
@@ -104,11 +104,12 @@ pub trait MeasuredTree: Send + Sync {
     /// # Errors
     /// The medium's.
     fn end_epoch(&self) -> Result<()>;
-    /// Rebuilds all volatile state from the leaves, as a separate tree. No other thread uses this tree meanwhile.
+    /// Rebuilds all volatile state from the leaves, as a separate tree. Passes on the number of its pairs before that
+    /// tree is dropped, which takes time, too. No other thread uses this tree meanwhile.
     ///
     /// # Errors
     /// `Corrupt`, which would be a bug.
-    fn rebuilt(&self, threads: usize) -> Result<Rebuilt>;
+    fn rebuild(&self, threads: usize, rebuilt: &mut dyn FnMut(u64)) -> Result<()>;
     /// Returns the number of pairs.
     fn pairs(&self) -> u64;
     /// Returns the calls to the medium so far, if it counts them.

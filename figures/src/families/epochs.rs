@@ -14,7 +14,7 @@ use std::time::Duration;
 pub(crate) const FAMILY: Family = Family {
     name: "BD+Tree",
     paper: "durability by epochs, beside trees that are durable when an operation returns",
-    without: "Montage with more threads than one, and in recovery",
+    without: "Montage with more threads than one",
     expected: false,
     studies: &[
         TRACES,
@@ -332,7 +332,7 @@ const RECOVERY: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(4_000_000);
-        Cell::by_threads(setting, FOUND, 2 * pairs, move |design, threads| {
+        Cell::by_threads_beside(setting, FOUND, [MONTAGE], 2 * pairs, move |design, threads| {
             Ok(vec![recovery(design, &all(pairs), threads)?])
         })
     },

@@ -17,7 +17,7 @@ use splits::{SPLITS, TAILS, WITHOUT, WITHOUT_READS};
 pub(crate) const FAMILY: Family = Family {
     name: "SSTree",
     paper: "subnodes that are linked before a leaf splits, beside uTree, PACTree and LB+Tree",
-    without: "uTree and PACTree with more threads than one, in tails and in recovery",
+    without: "uTree and PACTree with more threads than one, and in tails",
     expected: false,
     studies: &[
         SPLITS,

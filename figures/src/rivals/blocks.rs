@@ -1,5 +1,5 @@
 //! The persistent memory of a rival: blocks of as many words each, by number, and which of them are in use. What is in
-//! use is volatile: rivals are not recovered.
+//! use is volatile, and a recovery does not derive it.
 
 use crate::measured_tree::TreeSetup;
 use holm_lab::measured::Memory;

@@ -13,8 +13,8 @@
 //! the published code, a payload that is given up loses its epoch by a store that is not flushed. The tree is the
 //! map of `holm-map` behind one lock.
 
-use super::blocks::Blocks;
-use super::rival::Rival;
+use super::blocks::{Blocks, FIRST};
+use super::rival::{Known, Rival};
 use crate::measured_tree::TreeSetup;
 use holm_map::Map;
 use holm_medium::{Epoch, Guard, Mapped, Result, StorageOps, WriteHandle};
@@ -154,6 +154,24 @@ impl Rival for Montage {
         payloads.for_each(|(_, payload)| each(self.blocks.block(*payload)[VALUE].read()));
     }
 
+    /// Of each pair the payload of the latest epoch counts, unless it says that the pair is gone.
+    fn rebuilt(&self) -> Known {
+        // By number: the epoch and the payload.
+        let mut latest = vec![(0, FIRST); 1];
+        for payload in FIRST + 1..self.blocks.frontier() {
+            let words = self.blocks.block(payload);
+            let (epoch, number) = (words[EPOCH].read(), words[NUMBER].read());
+            latest.resize(latest.len().max(number as usize + 1), (0, FIRST));
+            if epoch > latest[number as usize].0 {
+                latest[number as usize] = (epoch, payload);
+            }
+        }
+        let there = latest.into_iter().map(|(_, payload)| (self.blocks.block(payload), payload));
+        let there = there.filter(|(words, _)| [ALLOCATED, UPDATED].contains(&words[KIND].read()));
+        let blocks: Map<u64, u64> = there.map(|(words, payload)| (words[KEY].read(), payload)).collect();
+        Known { pairs: blocks.len() as u64, blocks }
+    }
+
     fn pairs(&self) -> u64 {
         self.above().payloads.len() as u64
     }
@@ -173,8 +191,12 @@ impl Rival for Montage {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::measured_tree::counted;
+    use crate::rivals::rival::Measured;
     use crate::rivals::tests::{agrees_with_a_map, spent};
     use crate::traces::all;
+    use holm_lab::measured::MeasuredTree;
 
     #[test]
     fn a_payload_is_written_when_its_epoch_ends() {
@@ -194,5 +216,23 @@ mod tests {
         assert_eq!(tree.leaf_bytes(), (1_001 + 600 - 600) * 64);
         end();
         assert_eq!(tree.leaf_bytes(), (1_001 - 600) * 64);
+    }
+
+    #[test]
+    fn a_recovery_finds_the_payloads_of_the_tree() {
+        let tree = Measured(Montage::new(counted(3_000)).expect("memory"));
+        let keys = all(1_000);
+        for step in 0..4 {
+            match step {
+                0 => tree.put(&keys, 0),
+                1 => tree.put(&keys[..500], 1),
+                2 => tree.remove(&keys[250..750]),
+                _ => tree.put(&keys[600..], 2),
+            }
+            .expect("memory");
+            assert!(tree.0.rebuilt().blocks == tree.0.above().payloads);
+            tree.end_epoch().expect("memory");
+            assert!(tree.0.rebuilt().blocks == tree.0.above().payloads);
+        }
     }
 }

@@ -16,7 +16,7 @@
 //! persistent memory, whose lines are **not** counted here. It learns of sixteen splits at once.
 
 use super::blocks::{Blocks, FIRST};
-use super::rival::Rival;
+use super::rival::{Known, Rival};
 use crate::measured_tree::TreeSetup;
 use holm_map::Map;
 use holm_medium::{Guard, Mapped, Result, StorageOps, Word, WriteHandle, atomics};
@@ -27,6 +27,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const PAIRS: usize = 64;
 const WORDS: usize = 16 + 2 * PAIRS;
 /// The words of a node that are used by their place. The fingerprints take eight.
+const LOW: usize = 0;
 const HIGH: usize = 1;
 const OWN: usize = 2;
 const NEXT: usize = 3;
@@ -270,6 +271,19 @@ impl Rival for PacTree {
             }
             if left == 0 || node.read(NEXT) == FIRST {
                 return;
+            }
+            node = self.node(node.read(NEXT));
+        }
+    }
+
+    /// Along the list of nodes. The paper's search layer is persistent, and needs no rebuilding.
+    fn rebuilt(&self) -> Known {
+        let (mut known, mut node) = (Known { blocks: Map::new(), pairs: 0 }, self.node(FIRST + 1));
+        loop {
+            known.blocks.insert(node.read(LOW), node.read(OWN));
+            known.pairs += u64::from(node.read(BITMAP).count_ones());
+            if node.read(NEXT) == FIRST {
+                return known;
             }
             node = self.node(node.read(NEXT));
         }

@@ -2,8 +2,8 @@
 
 use super::blocks::Blocks;
 use holm_lab::measured::{MeasuredTree, Request, What};
+use holm_map::Map;
 use holm_medium::{Counts, Guard, Result, StorageOps, Word};
-use holm_tree::Rebuilt;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -26,13 +26,22 @@ pub(super) trait Rival: Send + Sync + 'static {
     fn pairs(&self) -> u64;
     /// Returns the bytes of memory beside the blocks.
     fn volatile_bytes(&self) -> u64;
+    /// Derives what is volatile from the blocks, while no other thread uses them.
+    fn rebuilt(&self) -> Known;
     /// Ends an epoch.
     fn end_epoch(&self) -> Result<()> {
         self.blocks().writer().end_epoch().map(drop)
     }
 }
 
-/// A rival as figures see it. It is never recovered.
+/// What recovery derives from the blocks.
+pub(super) struct Known {
+    /// What the volatile tree or the search layer has: keys, and the numbers of their blocks.
+    pub(super) blocks: Map<u64, u64>,
+    pub(super) pairs: u64,
+}
+
+/// A rival as figures see it.
 pub(super) struct Measured<R>(pub R);
 
 impl<R: Rival> Measured<R> {
@@ -111,9 +120,11 @@ impl<R: Rival> MeasuredTree for Measured<R> {
         self.0.end_epoch()
     }
 
-    /// No figure asks for it.
-    fn rebuilt(&self, _: usize) -> Result<Rebuilt> {
-        unreachable!("no figure recovers a rival")
+    /// With one thread, whatever their number.
+    fn rebuild(&self, _: usize, rebuilt: &mut dyn FnMut(u64)) -> Result<()> {
+        let known = self.0.rebuilt();
+        rebuilt(known.pairs);
+        Ok(())
     }
 
     fn pairs(&self) -> u64 {

@@ -12,7 +12,7 @@
 //! The volatile tree is the map of `holm-map` behind one lock.
 
 use super::blocks::{Blocks, FIRST};
-use super::rival::Rival;
+use super::rival::{Known, Rival};
 use crate::measured_tree::TreeSetup;
 use holm_map::Map;
 use holm_medium::{Guard, Mapped, Result, Word, WriteHandle};
@@ -100,6 +100,14 @@ impl Rival for UTree {
 
     fn get(&self, key: u64) -> Option<u64> {
         self.nodes().get(&key).map(|node| self.node(*node)[1].read())
+    }
+
+    /// Along the list, which is in the order of the keys.
+    fn rebuilt(&self) -> Known {
+        let list = std::iter::successors(Some(FIRST), |node| Some(self.node(*node)[2].read())).skip(1);
+        let blocks: Map<u64, u64> =
+            list.take_while(|node| *node != FIRST).map(|node| (self.node(node)[0].read(), node)).collect();
+        Known { pairs: blocks.len() as u64, blocks }
     }
 
     /// Along the list.

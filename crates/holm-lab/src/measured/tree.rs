@@ -5,7 +5,7 @@ use super::{MeasuredTree, Memory, Request, TreeSetup, What};
 use holm_medium::{Area, Counts, Guard, Mapped, Medium, Result, StorageOps, Word};
 use holm_search::Search;
 use holm_tree::leaf::RecoveryPoint;
-use holm_tree::{Design, Index, LeafCursor, Rebuilt, SeekTarget, TreeRoot, TreeSet, Words};
+use holm_tree::{Design, Index, LeafCursor, SeekTarget, TreeRoot, TreeSet, Words};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -149,9 +149,11 @@ impl<D: Design> MeasuredTree for Tree<D> {
         self.memory.writer().end_epoch().map(drop)
     }
 
-    fn rebuilt(&self, threads: usize) -> Result<Rebuilt> {
+    fn rebuild(&self, threads: usize, rebuilt: &mut dyn FnMut(u64)) -> Result<()> {
         let tree_set = TreeSet::<Mapped, D, Words>::new(self.memory.writer().clone(), Words, Search::detect());
-        tree_set.rebuild(RecoveryPoint::Visible, self.memory.writer().clock().active(), threads)
+        let found = tree_set.rebuild(RecoveryPoint::Visible, self.memory.writer().clock().active(), threads)?;
+        rebuilt(found.roots.iter().map(TreeRoot::pairs).sum());
+        Ok(())
     }
 
     fn pairs(&self) -> u64 {
