@@ -144,6 +144,14 @@ impl Space {
         self.warm.store(heap.returns_below(), Relaxed);
     }
 
+    /// While space is withheld, and before recovery: withholds record bytes up to this offset, too. A record may end in
+    /// zeros, and then what was written does not show where it ends.
+    pub fn withhold_records(&self, upto: u64) {
+        if let Some(held) = &mut lock(&self.heap).withheld {
+            held.upto = held.upto.max(upto.next_multiple_of(64));
+        }
+    }
+
     /// Releases the withheld space: everything found is durable, and no cut lies before it.
     pub fn release(&self) {
         lock(&self.blocks).release();

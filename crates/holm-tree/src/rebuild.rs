@@ -169,7 +169,8 @@ impl<K: Keys> Rebuild<'_, K> {
             Ok(recovered.blocks)
         })?;
         let (latest, Changes(after)) = totals.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-        kept.finish(after)?;
+        // No leaf may lead there any more, until what is found is durable.
+        self.space.withhold_records(kept.finish(after)?);
         Ok(Recovered { blocks, latest, after })
     }
 

@@ -243,6 +243,8 @@ struct PendingWrite {
 pub(crate) struct Pending {
     slot: usize,
     writes: Vec<PendingWrite>,
+    /// Where the last of its records ends.
+    pub(crate) records_end: u64,
 }
 
 /// Copies out what the intent words lead to. No leaf may lead to these records, so only that their space is withheld
@@ -267,7 +269,9 @@ pub(crate) fn pending(image: &Image, logged: Option<Epoch>) -> Result<Vec<Pendin
             let (key, value) = record::read(image, write.payload).map_err(|fault| corrupt(slot, fault))?;
             Ok(PendingWrite { keyspace: write.keyspace, key, value: (!write.removes).then_some(value) })
         };
-        Ok(Pending { slot, writes: list.writes.into_iter().map(copied).collect::<Result<_>>()? })
+        let extents = list.writes.iter().filter_map(|write| record::extent(write.payload));
+        let records_end = extents.map(|(offset, words)| offset + u64::from(words) * 8).max().unwrap_or(0);
+        Ok(Pending { slot, writes: list.writes.into_iter().map(copied).collect::<Result<_>>()?, records_end })
     };
     set_slots(image).map(read).collect()
 }

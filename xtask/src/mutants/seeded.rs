@@ -126,6 +126,18 @@ const SEEDED: &[Seeded] = &[
         after: "if self.large_area { FIRST } else { 0 }",
     },
     Seeded {
+        name: "a record that ends in zeros is withheld as far as it is not zero",
+        file: "crates/holm-tree/src/rebuild.rs",
+        before: "self.space.withhold_records(kept.finish(after)?);",
+        after: "kept.finish(after)?;",
+    },
+    Seeded {
+        name: "a record of an intent that ends in zeros is withheld as far as it is not zero",
+        file: "crates/holm/src/opening/opened.rs",
+        before: "storage.space.withhold_records(pending.records_end)",
+        after: "_ = pending.records_end",
+    },
+    Seeded {
         name: "what an opening creates has an epoch of its own",
         file: "crates/holm/src/opening/rebuilt.rs",
         before: "latest.max(active)",

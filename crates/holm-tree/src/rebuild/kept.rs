@@ -32,6 +32,8 @@ struct Seen {
     unlogged: Vec<u32>,
     /// A record that differs from the log, and that no leaf leads to any more.
     suspect: Option<MediumError>,
+    /// Where the last record ends that a leaf led to at the end of the log's last epoch.
+    records_end: u64,
 }
 
 pub(super) struct Kept<'a, K: Keys> {
@@ -66,12 +68,14 @@ impl<'a, K: Keys> Kept<'a, K> {
         let mut seen = self.seen();
         seen.unlogged.extend(comparison.seen.unlogged);
         seen.suspect = seen.suspect.take().or(comparison.seen.suspect);
+        seen.records_end = seen.records_end.max(comparison.seen.records_end);
     }
 
-    /// Runs once all blocks are recovered: writes what is in no log to the files again, and verifies it.
-    pub(super) fn finish(&self, after: ChangedAfter) -> Result<()> {
-        let Some(logged) = self.logged else { return Ok(()) };
-        let Seen { unlogged, suspect } = std::mem::take(&mut *self.seen());
+    /// Runs once all blocks are recovered: writes what is in no log to the files again, and verifies it. Returns where
+    /// the last record ends that a cut back to the log's last epoch would need, of those that recovery was passed.
+    pub(super) fn finish(&self, after: ChangedAfter) -> Result<u64> {
+        let Some(logged) = self.logged else { return Ok(0) };
+        let Seen { unlogged, suspect, records_end } = std::mem::take(&mut *self.seen());
         // If more than two epochs follow, the log has lost the first of them, and space that it freed may be in use
         // again.
         let lost_end = after.is_some_and(|after| after.last > after.first + 1);
@@ -93,7 +97,7 @@ impl<'a, K: Keys> Kept<'a, K> {
         self.leaves.write_again(&places)?;
         // Verify only after that: a page that was clean, and is read from the disk again, holds what is on the disk.
         let lost = found.iter().find(|(_, slot, skip)| !self.leaves.keys().is_whole(*slot, *skip));
-        lost.map_or(Ok(()), |(number, ..)| Err(self.lost_writes(*number)))
+        lost.map_or(Ok(records_end), |(number, ..)| Err(self.lost_writes(*number)))
     }
 
     fn lost_writes(&self, number: u32) -> MediumError {
@@ -109,6 +113,11 @@ impl<K: Keys> LogComparison<'_, K> {
         let Some(logged) = self.kept.logged else { return Ok(()) };
         let leaves = self.kept.leaves;
         leaves.live_at(number, logged.epoch(), &mut self.before);
+        // What leads out of the area is damage, which other checks report.
+        let len = leaves.image().area(Area::Records).len() as u64;
+        let ends = self.before.iter().filter_map(|slot| K::extent(slot.payload));
+        let ends = ends.map(|(offset, words)| offset + u64::from(words) * 8).filter(|end| *end <= len);
+        self.seen.records_end = ends.fold(self.seen.records_end, u64::max);
         if changed {
             self.seen.unlogged.push(number);
         }

@@ -112,6 +112,7 @@ impl<'a, 'b> Opened<'a, 'b> {
             Err(found @ Error::Corrupt { .. }) if kept => return request.lost(state, found).map(Err),
             pending => pending?,
         };
+        pending.iter().for_each(|pending| storage.space.withhold_records(pending.records_end));
         let loaded = index.as_ref().and_then(|index| store.index.load(index, CATALOG));
         if index.is_some() && loaded.is_none() {
             // The file is valid, but the catalog's leaves are not what it says: nothing has verified the leaves yet.

@@ -2,8 +2,9 @@
 
 use super::request::Request;
 use crate::commit::{Write, leave_undone};
-use crate::expiry::Deadline;
+use crate::expiry::{Deadline, StoredValue};
 use crate::operation::Operation;
+use crate::record;
 use crate::{Database, Durability, Expiry, KeyspaceOptions, RecoveredFrom};
 use holm_medium::MediumError;
 use std::fs;
@@ -191,4 +192,83 @@ fn what_an_opening_creates_belongs_to_the_epoch_of_the_death() {
     assert_eq!(named.store.clock().active(), used);
     let completed = named.complete_commits().unwrap();
     assert_eq!(completed.latest, used, "the epoch ends with what was found");
+}
+
+/// Returns a key whose record, with this many zero bytes as its value, ends in a word of zeros: one in 65,536 does.
+fn key_of_a_record_that_ends_in_zeros(zeros: &[u8]) -> Vec<u8> {
+    let mut words = Vec::new();
+    let ends_in_zeros = |key: &Vec<u8>| {
+        record::encode(key, StoredValue::verbatim(zeros), &mut words);
+        words.last() == Some(&0)
+    };
+    (0..1 << 24).map(|number: u32| number.to_be_bytes().to_vec()).find(ends_in_zeros).unwrap()
+}
+
+/// Leaves a keyspace whose last record in the file ends in zeros, and free space before it.
+fn ends_in_zeros(path: &Path, key: &[u8], zeros: &[u8]) {
+    let db = open(path);
+    let reefs = db.keyspace("reefs").unwrap();
+    reefs.insert("before", [7; 4096]).unwrap();
+    reefs.insert(key, zeros).unwrap();
+    reefs.remove("before").unwrap();
+    drop(reefs);
+    db.close().unwrap();
+}
+
+/// The last record of the file ended in zeros, and recovery took these for space that was never written. Its own first
+/// record lay there. Then the power failed, and a record of the last durable state was damaged.
+#[test]
+fn recovery_spares_a_record_that_ends_in_zeros() {
+    let folder = tempfile::tempdir().unwrap();
+    let [dead, cut] = ["dead", "cut"].map(|name| folder.path().join(name));
+    let zeros = [0; 3_000];
+    let key = key_of_a_record_that_ends_in_zeros(&zeros);
+    ends_in_zeros(&dead, &key, &zeros);
+    let db = open(&dead);
+    let reefs = db.keyspace("reefs").unwrap();
+    // Of an epoch that is in no log: after the death, no leaf leads to the record any more.
+    reefs.insert(&key, "coral").unwrap();
+    let sand = reefs.tree().format.stored(b"sand", Deadline::NEVER);
+    let write = |key| Write { tree: reefs.tree(), key, value: Some(sand), seen: None };
+    leave_undone(&db.engine, &[write(b"north"), write(b"south")]);
+    drop(reefs);
+    die(db);
+    let builder = Database::builder().capacity(1 << 30);
+    let request = Request::to_write(&dead, &builder).unwrap();
+    let Ok(rebuilt) = request.open().unwrap().rebuild().unwrap() else { panic!("nothing is lost") };
+    let completed = rebuilt.resume_clock().unwrap().read_catalog().unwrap().complete_commits().unwrap();
+    copy(&dead, &cut);
+    drop(completed);
+    let db = open(&cut);
+    assert_eq!(db.keyspace("reefs").unwrap().get(&key).unwrap().as_deref(), Some(&zeros[..]));
+    assert_eq!(db.check().unwrap().faults, Vec::<String>::new());
+}
+
+/// The same with a record of the commit under way: the process dies once more, before that commit is completed.
+#[test]
+fn recovery_spares_an_intended_record_that_ends_in_zeros() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let zeros = [0; 3_000];
+    let key = key_of_a_record_that_ends_in_zeros(&zeros);
+    let db = open(path);
+    let reefs = db.keyspace("reefs").unwrap();
+    // The first one leaves a record's space, which the list of the intent takes.
+    (0..2).for_each(|_| reefs.insert("north", [7; 24]).unwrap());
+    let write = |key, value| Write { tree: reefs.tree(), key, value: Some(value), seen: None };
+    let stored = |value| reefs.tree().format.stored(value, Deadline::NEVER);
+    leave_undone(&db.engine, &[write(b"\0", stored(b"sand")), write(&key, stored(&zeros))]);
+    drop(reefs);
+    die(db);
+    let builder = Database::builder().capacity(1 << 30);
+    for _ in 0..2 {
+        let request = Request::to_write(path, &builder).unwrap();
+        let Ok(rebuilt) = request.open().unwrap().rebuild().unwrap() else { panic!("nothing is lost") };
+        let named = rebuilt.resume_clock().unwrap().read_catalog().unwrap();
+        // As far as the completion of the commit has come.
+        let operation = Operation::begin(&named.store).unwrap();
+        operation.write_record(b"\0", StoredValue::verbatim(b"sand"), &mut Vec::new()).unwrap();
+    }
+    let db = open(path);
+    assert_eq!(db.keyspace("reefs").unwrap().get(&key).unwrap().as_deref(), Some(&zeros[..]));
 }
