@@ -80,6 +80,11 @@ impl Engine {
         self.session.background().map_or(Ok(()), |mut background| background.close(&make_index)).map_err(Error::from)
     }
 
+    /// Refuses if the path of the folder leads elsewhere by now: to nothing, or to another database.
+    pub(crate) fn refuse_moved(&self) -> Result<()> {
+        Ok(self.session.background().map_or(Ok(()), |background| background.refuse_moved())?)
+    }
+
     /// Makes the index of all trees, once no thread writes any more.
     fn leaf_index(&self) -> Result<Option<LeafIndex>, MediumError> {
         self.catalog.with_roots(|roots| self.store.index.leaf_index(roots))

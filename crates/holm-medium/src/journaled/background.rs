@@ -103,6 +103,15 @@ impl Background {
         Ok(journal.log.disk_bytes()? + journal.superblock_file.disk_bytes().map_err(io)? + medium.disk_bytes()?)
     }
 
+    /// Refuses if the path of the folder leads elsewhere by now. What is then made by its path lies in another database.
+    ///
+    /// # Errors
+    /// `Io`, of kind `NotFound` if the folder was moved.
+    pub fn refuse_moved(&self) -> Result<()> {
+        let medium = &self.shared.storage().medium;
+        medium.refuse_moved().map_err(|error| MediumError::io("looking for the files of", &medium.dir, error))
+    }
+
     fn stop_threads(&mut self) {
         self.shared.storage().clock.stop();
         if let Some(thread) = self.group_commit.take() {

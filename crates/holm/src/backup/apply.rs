@@ -21,7 +21,7 @@ const READ_AT_ONCE: usize = 256 << 10;
 
 /// Brings a database to the state of a stream.
 pub(super) fn apply(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<BackupInfo> {
-    let staging = Staging::new(&*files_of(&engine.store)?.vfs, &engine.store.path);
+    let staging = Staging::new(engine, &*files_of(&engine.store)?.vfs);
     let Some(_applying) = engine.increments.begin() else {
         return Err(Error::Invalid { what: "another backup is being applied".into() });
     };
@@ -46,7 +46,7 @@ pub(super) fn apply(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Backu
 /// At open: applies the stream that an interrupted call has left, and removes one that it had not read to its end.
 pub(crate) fn complete(engine: &Arc<Engine>) -> Result<()> {
     let Some(files) = &engine.store.files else { return Ok(()) };
-    let staging = Staging::new(&*files.vfs, &engine.store.path);
+    let staging = Staging::new(engine, &*files.vfs);
     staging.discard()?;
     complete_staged(engine, &staging)
 }

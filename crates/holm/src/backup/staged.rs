@@ -2,9 +2,10 @@
 //!
 //! It is first stored under one name, verified, and then durably renamed. From then on it is a redo log: to apply it
 //! once more has the same result as to apply it once. An opening that finds it applies it, and removes it once its
-//! effects are durable.
+//! effects are durable. So it must not come to lie in another database's folder.
 
 use super::failed;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use holm_medium::vfs::{How, Vfs, VfsFile, write_all_at};
 use std::io::{self, Read};
@@ -18,19 +19,26 @@ const PARTIAL: &str = "increment.new";
 
 /// A database's folder, in which streams are staged.
 pub(super) struct Staging<'a> {
+    engine: &'a Engine,
     vfs: &'a dyn Vfs,
     folder: &'a Path,
 }
 
 impl<'a> Staging<'a> {
-    pub(super) fn new(vfs: &'a dyn Vfs, folder: &'a Path) -> Self {
-        Staging { vfs, folder }
+    pub(super) fn new(engine: &'a Engine, vfs: &'a dyn Vfs) -> Self {
+        Staging { engine, vfs, folder: &engine.store.path }
+    }
+
+    /// Returns where a file is. Refuses if the folder was moved, and another database may have its place.
+    fn place(&self, name: &str) -> Result<PathBuf> {
+        self.engine.refuse_moved()?;
+        Ok(self.folder.join(name))
     }
 
     /// Creates the file for a stream.
     pub(super) fn begin(&self) -> Result<StoredStream> {
         self.remove(PARTIAL)?;
-        let path = self.folder.join(PARTIAL);
+        let path = self.place(PARTIAL)?;
         let file = self.vfs.open(&path, How::CREATE).map_err(failed("creating", &path))?;
         Ok(StoredStream { file, path })
     }
@@ -39,7 +47,7 @@ impl<'a> Staging<'a> {
     pub(super) fn complete(&self, stream: StoredStream) -> Result<StoredStream> {
         let StoredStream { file, path } = stream;
         file.sync_all().map_err(failed("syncing", &path))?;
-        let staged = self.folder.join(STAGED);
+        let staged = self.place(STAGED)?;
         self.vfs.rename(&path, &staged).map_err(failed("renaming", &path))?;
         self.vfs.sync_dir(self.folder).map_err(failed("syncing", self.folder))?;
         Ok(StoredStream { file, path: staged })
@@ -47,10 +55,10 @@ impl<'a> Staging<'a> {
 
     /// Returns the stream that is complete, if there is one.
     pub(super) fn staged(&self) -> Result<Option<StoredStream>> {
+        let path = self.place(STAGED)?;
         if !is_staged(self.vfs, self.folder)? {
             return Ok(None);
         }
-        let path = self.folder.join(STAGED);
         let file = self.vfs.open(&path, How::READ).map_err(failed("opening", &path))?;
         Ok(Some(StoredStream { file, path }))
     }
@@ -66,7 +74,7 @@ impl<'a> Staging<'a> {
     }
 
     fn remove(&self, name: &str) -> Result<()> {
-        let path = self.folder.join(name);
+        let path = self.place(name)?;
         if self.vfs.exists(&path).map_err(failed("removing", &path))? {
             self.vfs.remove(&path).map_err(failed("removing", &path))?;
             self.vfs.sync_dir(self.folder).map_err(failed("syncing", self.folder))?;

@@ -65,3 +65,31 @@ fn closing_a_moved_database_leaves_the_index_of_the_one_that_has_its_place() {
     let db = builder().create(false).open(&moved).expect("it was closed");
     assert_sound(&db);
 }
+
+/// A backup was stored by its path in the folder of another database, which had the place by then. The next opening of
+/// that one completed it, and removed all that was there.
+#[test]
+fn a_backup_for_a_moved_database_is_not_applied_to_the_one_that_has_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [original, place, moved] = ["original", "sea.holm", "moved.holm"].map(|name| folder.path().join(name));
+    let mut stream = Vec::new();
+    let db = builder().open(&original).expect("a new database");
+    let space = db.keyspace("default").expect("it is always there");
+    (0..8_u8).for_each(|number| space.insert([number], vec![number; 300 << 10]).expect("room"));
+    db.backup_to(&mut stream).expect("room");
+
+    // It has no room for all of that, so an application stops half-way.
+    let one = builder().capacity(1 << 20).open(&place).expect("a new database");
+    std::fs::rename(&place, &moved).expect("a rename");
+    let other = builder().open(&place).expect("a new database");
+    other.keyspace("default").and_then(|space| space.insert("first", "coral")).expect("room");
+    other.close().expect("nothing is wrong with it");
+    let refused = one.apply(&mut &stream[..]);
+    one.close().expect("a sound disk");
+    let other = builder().create(false).open(&place).expect("it was closed");
+    let found = other.keyspace("default").and_then(|space| space.get("first")).expect("sound");
+    assert_eq!(found.as_deref(), Some(&b"coral"[..]), "after {refused:?}");
+    assert!(matches!(refused, Err(Error::Io { .. })), "{refused:?}");
+    let one = builder().create(false).open(&moved).expect("it was closed");
+    assert!(one.keyspace("default").and_then(|space| space.is_empty()).expect("sound"));
+}
