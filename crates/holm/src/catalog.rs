@@ -39,6 +39,11 @@ pub(crate) fn is_reserved(name: &[u8]) -> bool {
     name.first() == Some(&0)
 }
 
+/// Returns whether a keyspace can have this name.
+pub(crate) fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len()) && !is_reserved(name.as_bytes())
+}
+
 /// Reads a record of the catalog: the number of a keyspace, and what the catalog says of it. `None` if it is about
 /// something else.
 pub(crate) fn keyspace_of(name: &[u8], value: &[u8]) -> Option<(u32, NamedKeyspace)> {

@@ -144,6 +144,12 @@ const SEEDED: &[Seeded] = &[
         after: "let _ = self.engine;",
     },
     Seeded {
+        name: "names of keyspaces in a backup are not verified",
+        file: "crates/holm/src/backup/reader.rs",
+        before: "is_name(name)",
+        after: "!name.is_empty()",
+    },
+    Seeded {
         name: "what an opening creates has an epoch of its own",
         file: "crates/holm/src/opening/rebuilt.rs",
         before: "latest.max(active)",

@@ -218,3 +218,30 @@ impl<'a> Reconciliation<'a> {
         self.skip_to(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Database;
+    use crate::backup::format::Header;
+    use crate::backup::writer::StreamWriter;
+
+    /// A stream with a name that no keyspace can have was stored as one to be applied, and could not be. Each later
+    /// opening tried again, and failed.
+    #[test]
+    fn a_name_that_no_keyspace_can_have_is_refused_before_anything_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["\0reefs", &"r".repeat(256)] {
+            let mut bytes = Vec::new();
+            let mut stream = StreamWriter::begin(&mut bytes, &Header { uuid: [7; 16], base: 0, epoch: 9 }).unwrap();
+            stream.keyspace(name, 0).unwrap();
+            stream.pair(b"north", b"coral").unwrap();
+            stream.end().unwrap();
+            let db = Database::open(folder.path()).unwrap();
+            let refused = db.apply(&mut &bytes[..]);
+            db.close().unwrap();
+            Database::open(folder.path()).unwrap();
+            assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
+        }
+    }
+}

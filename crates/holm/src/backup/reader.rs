@@ -4,6 +4,7 @@ use super::BackupInfo;
 use super::format::{
     Body, END, FRAME_HEAD, HEADER, Header, Kind, MAGIC, MOST_BODY, STREAM, Totals, damaged, frame_checksum,
 };
+use crate::catalog::is_name;
 use crate::error::{Error, Result};
 use crate::keyspace_options::KeyspaceOptions;
 use std::io::{self, Read};
@@ -210,8 +211,10 @@ impl<'a> StreamReader<'a> {
         let mut body = Body::new(&self.frame[FRAME_HEAD..], &mut self.at, offset);
         let flags = body.take(1)?[0];
         let bytes = body.take(self.frame.len() - FRAME_HEAD - 1)?;
-        let name = std::str::from_utf8(bytes).ok().filter(|name| !name.is_empty());
-        let name = name.ok_or_else(|| damaged(offset, "a name", format!("\"{}\"", bytes.escape_ascii()), "UTF-8"))?;
+        // Before anything is stored: an opening could not create the keyspace, either.
+        let name = std::str::from_utf8(bytes).ok().filter(|name| is_name(name));
+        let expected = "UTF-8, 1 to 255 bytes, the first one not zero";
+        let name = name.ok_or_else(|| damaged(offset, "a name", format!("\"{}\"", bytes.escape_ascii()), expected))?;
         if self.name.as_ref().is_some_and(|last| name <= &last[..]) {
             return Err(damaged(offset, "a name", format!("{name:?}"), "one above the last"));
         }
