@@ -24,7 +24,7 @@ mod staged;
 mod writer;
 
 pub(crate) use apply::complete;
-pub(crate) use base::is_untouched_copy;
+pub(crate) use base::{awaits_increment, is_untouched_copy};
 pub(crate) use restore::{build, keyspace_of, put, would_change};
 pub(crate) use staged::is_staged;
 

@@ -20,14 +20,19 @@ impl Increments {
         begun.is_ok().then(|| Applying(self))
     }
 
+    /// Returns a number that changes when a backup begins to be applied, and when that ends.
+    pub(crate) fn turn(&self) -> u64 {
+        self.0.load(SeqCst)
+    }
+
     /// Asks something about the database; `None` if a backup was being applied meanwhile.
     pub(crate) fn outside<T>(&self, ask: impl FnOnce() -> T) -> Option<T> {
-        let turn = self.0.load(SeqCst);
+        let turn = self.turn();
         if !turn.is_multiple_of(2) {
             return None;
         }
         let answer = ask();
-        (self.0.load(SeqCst) == turn).then_some(answer)
+        (self.turn() == turn).then_some(answer)
     }
 }
 

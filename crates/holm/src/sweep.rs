@@ -51,6 +51,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) counters: &'a SweepCounters,
     /// Records that have expired by this time are removed.
     by: Millis,
+    /// The pass ends once this is false. Asked under the latch before each removal.
+    may_go_on: &'a dyn Fn() -> bool,
     read: u64,
     removed: u64,
 }
@@ -64,7 +66,12 @@ pub(crate) struct Swept {
 
 impl<'a> Pass<'a> {
     pub(crate) fn new(store: &'a WritableStore, catalog: &'a Catalog, counters: &'a SweepCounters) -> Self {
-        Pass { store, catalog, counters, by: store.wall_clock.now(), read: 0, removed: 0 }
+        Pass { store, catalog, counters, by: store.wall_clock.now(), may_go_on: &|| true, read: 0, removed: 0 }
+    }
+
+    /// Ends the pass once this is false, and removes nothing from then on. It must be quick and use no tree.
+    pub(crate) fn while_it_may(self, go_on: &'a dyn Fn() -> bool) -> Self {
+        Pass { may_go_on: go_on, ..self }
     }
 
     /// Sweeps all keyspaces. After each leaf, `pace` gets what was read so far and may end the pass.
@@ -95,11 +102,11 @@ impl<'a> Pass<'a> {
                 self.catalog.note_sweep(self.store, tree, self.by)?;
             }
             for key in keys.drain(..) {
-                let removed = u64::from(self.store.remove_expired(tree, &key, self.by)?);
+                let removed = u64::from(self.store.remove_expired(tree, &key, self.by, self.may_go_on)?);
                 self.removed += removed;
                 self.counters.removed.fetch_add(removed, Relaxed);
             }
-            if pace(self.read).is_break() {
+            if !(self.may_go_on)() || pace(self.read).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             match cursor.edge.take().filter(|edge| *edge > low) {
@@ -140,14 +147,15 @@ impl Store {
 }
 
 impl WritableStore {
-    /// Removes a key if its value has expired by a time. Returns whether it was removed.
-    fn remove_expired(&self, tree: &KeyspaceTree, key: &[u8], by: Millis) -> Result<bool> {
+    /// Removes a key if its value has expired by a time, and if it may. Returns whether it was removed.
+    fn remove_expired(&self, tree: &KeyspaceTree, key: &[u8], by: Millis, may: &dyn Fn() -> bool) -> Result<bool> {
         let mut turn = 0;
         for _ in 0..MOST_ATTEMPTS {
             match self.find_expired(tree, key, by)? {
                 Found::Changing => {}
                 Found::Nothing => return Ok(false),
-                Found::In(leaf) if self.remove_found(tree, key, leaf)? => return Ok(true),
+                Found::In(leaf) if self.remove_found(tree, key, leaf, may)? => return Ok(true),
+                Found::In(_) if !may() => return Ok(false),
                 Found::In(_) => back_off(&mut turn),
             }
         }
@@ -173,11 +181,11 @@ impl WritableStore {
     }
 
     /// Removes a key whose value was found to have expired, unless its leaf has changed since: the key may have another
-    /// value by now. Returns whether it was removed.
-    fn remove_found(&self, tree: &KeyspaceTree, key: &[u8], leaf: LeafVersion) -> Result<bool> {
+    /// value by now. Asks under the latch whether it may. Returns whether it was removed.
+    fn remove_found(&self, tree: &KeyspaceTree, key: &[u8], leaf: LeafVersion, may: &dyn Fn() -> bool) -> Result<bool> {
         let mut operation = Operation::begin(self)?;
         tree.check_not_dropped()?;
-        let seen = Seen { leaf, others: &[], holds: None };
+        let seen = Seen { leaf, others: &[], holds: Some(may) };
         let removed = operation.remove_seen(tree, SearchKey::new(key), seen)?;
         operation.finish_later();
         Ok(removed)
@@ -220,10 +228,11 @@ mod tests {
         tides.insert_for("north", "high", Duration::ZERO).unwrap();
         let leaf = found();
         tides.insert("north", "low").unwrap();
-        assert!(!store.remove_found(tree, b"north", leaf).unwrap());
+        assert!(!store.remove_found(tree, b"north", leaf, &|| true).unwrap());
         assert_eq!(tides.get("north").unwrap().as_deref(), Some(&b"low"[..]));
         tides.insert_for("north", "high", Duration::ZERO).unwrap();
-        assert!(store.remove_found(tree, b"north", found()).unwrap());
+        assert!(!store.remove_found(tree, b"north", found(), &|| false).unwrap());
+        assert!(store.remove_found(tree, b"north", found(), &|| true).unwrap());
         assert_eq!(tides.len().unwrap(), 0);
     }
 

@@ -78,7 +78,7 @@ pub(crate) struct SweptDatabase {
 }
 
 impl SweptDatabase {
-    /// Returns whether the sweeper must leave the database alone: it is a copy that the next incremental backup will be
+    /// Returns whether the sweeper must leave the database alone: it is a copy that an incremental backup will be
     /// applied to. That backup removes what the original has swept, and would refuse a copy that was changed.
     fn is_exempt(&self, is_exempt: IsExempt) -> Result<bool> {
         self.increments.outside(|| is_exempt(&self.store, &self.catalog)).unwrap_or(Ok(true))
@@ -163,7 +163,8 @@ impl Shared {
 
     /// Makes a pass of some length. `Break` means that the sweeper was stopped.
     fn pass(&self, database: &SweptDatabase, length: Duration) -> Result<ControlFlow<(), Swept>> {
-        let SweptDatabase { store, catalog, .. } = database;
+        let SweptDatabase { store, catalog, increments } = database;
+        let turn = increments.turn();
         if database.is_exempt(self.is_exempt)? {
             self.counters.skipped.fetch_add(1, Relaxed);
             let pause = self.pause(length.max(LEAST_PAUSE));
@@ -171,10 +172,13 @@ impl Shared {
         }
         let total = catalog.expiring_trees().iter().map(|tree| tree.root.pairs()).sum();
         let mut pace = Pace::new(length, total);
-        let swept = Pass::new(store, catalog, &self.counters).run(|read| match pace.pause(read) {
-            Some(pause) => self.paused(&mut pace, pause),
-            None => ControlFlow::Continue(()),
-        })?;
+        // A backup that begins to be applied from here on makes a copy of the database.
+        let is_no_copy = || increments.turn() == turn;
+        let swept =
+            Pass::new(store, catalog, &self.counters).while_it_may(&is_no_copy).run(|read| match pace.pause(read) {
+                Some(pause) => self.paused(&mut pace, pause),
+                None => ControlFlow::Continue(()),
+            })?;
         let rest = length.saturating_sub(pace.begun.elapsed()).max(LEAST_PAUSE);
         let paused = self.paused(&mut pace, rest);
         self.counters.last_pass_ns.store(pace.begun.elapsed().as_nanos() as u64, Relaxed);

@@ -150,6 +150,18 @@ const SEEDED: &[Seeded] = &[
         after: "!name.is_empty()",
     },
     Seeded {
+        name: "a copy on which an increment has stopped half-way is swept",
+        file: "crates/holm/src/backup/base.rs",
+        before: "is_staged(&*files.vfs, &store.path)",
+        after: "Ok(false)",
+    },
+    Seeded {
+        name: "a pass of the sweeper goes on in a backup that is applied",
+        file: "crates/holm/src/sweeper.rs",
+        before: "increments.turn() == turn",
+        after: "true",
+    },
+    Seeded {
         name: "what an opening creates has an epoch of its own",
         file: "crates/holm/src/opening/rebuilt.rs",
         before: "latest.max(active)",

@@ -3,6 +3,7 @@
 
 use super::format::Header;
 use super::reader::EndOfStream;
+use super::staged::is_staged;
 use crate::catalog::Catalog;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -147,6 +148,13 @@ fn latest_change(store: &Store, catalog: &Catalog) -> Result<Epoch> {
         }
     }
     Ok(latest)
+}
+
+/// Returns whether a database is a copy that an increment will be applied to: one that was begun and has met a full
+/// disk, or the next one. O(leaves).
+pub(crate) fn awaits_increment(store: &Store, catalog: &Catalog) -> Result<bool> {
+    let half_applied = store.files.as_ref().map_or(Ok(false), |files| is_staged(&*files.vfs, &store.path))?;
+    Ok(half_applied || is_untouched_copy(store, catalog)?)
 }
 
 /// Returns whether a database is a copy to which the next increment can be applied: nothing else has been written to

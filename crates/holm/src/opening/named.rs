@@ -132,7 +132,7 @@ impl Running {
             store: Arc::new(store),
             catalog: Arc::new(catalog),
             recovery,
-            sweeper: Sweeper::new(sweep, backup::is_untouched_copy),
+            sweeper: Sweeper::new(sweep, backup::awaits_increment),
             intents: IntentSlots::default(),
             fallback_lock: FallbackLock::default(),
             marks,

@@ -108,3 +108,74 @@ fn increments_remove_what_was_swept() {
     }
     assert_sound(&copy);
 }
+
+/// An increment stopped half-way for lack of room. The copy stood at no backup, so its own sweeper removed pairs that
+/// the increment keeps, and the next increment was refused.
+#[test]
+fn a_half_applied_increment_is_not_swept() {
+    let folder = folder();
+    let hands = Hands::at(1_000);
+    let (db, tides) = open(&folder.path().join("original"), &hands, Sweep::Manual);
+    fill(&tides, 0);
+    // What is of the epochs before the backup's is kept by the next ones.
+    db.sync().expect("a sound disk");
+    let (mut whole, mut increment, mut last) = (Vec::new(), Vec::new(), Vec::new());
+    let mut base = db.backup_to(&mut whole).expect("room").epoch;
+    let path = folder.path().join("copy");
+    Database::restore(&mut &whole[..], &path).expect("room");
+    hands.set(2_000);
+    // What comes first is more than the copy has room for; leaves with expired pairs lie behind it.
+    (0..8).for_each(|number| tides.insert(format!("!{number}"), vec![7; 300 << 10]).expect("room"));
+    db.sync().expect("a sound disk");
+    base = db.backup_since(base, &mut increment).expect("room").epoch;
+
+    let sweep = || builder().durability(Durability::OnSync).sweep(Sweep::Every(Duration::ZERO));
+    let copy = hands.move_time_of(sweep()).capacity(1 << 20).open(&path).expect("room for the base");
+    let refused = copy.apply(&mut &increment[..]);
+    assert!(matches!(refused, Err(Error::Capacity { .. })), "{refused:?}");
+    let looks = || copy.stats().sweep.passes + copy.stats().sweep.skipped_passes;
+    let before = looks();
+    while looks() < before + 2 {
+        thread::yield_now();
+    }
+    copy.close().expect("a sound disk");
+    let (copy, there) = open(&path, &hands, Sweep::Every(Duration::ZERO));
+    assert_eq!(there.len().expect("sound"), tides.len().expect("sound"), "expired ones included");
+    tides.insert("0000", "changed").expect("room");
+    db.backup_since(base, &mut last).expect("room");
+    copy.apply(&mut &last[..]).expect("an untouched copy");
+    assert_same(&tides, &there, &hands);
+}
+
+/// A pass of the sweeper was under way over keys that went meanwhile. It went on in the backup that took their place,
+/// and the next increment was refused.
+#[test]
+fn a_pass_that_is_under_way_leaves_a_backup_alone() {
+    let folder = folder();
+    let hands = Hands::at(1_000);
+    let (db, tides) = open(&folder.path().join("original"), &hands, Sweep::Manual);
+    (0..5).for_each(|part| fill(&tides, part * 1_000));
+    db.sync().expect("a sound disk");
+    let (mut whole, mut last) = (Vec::new(), Vec::new());
+    let base = db.backup_to(&mut whole).expect("room").epoch;
+    let path = folder.path().join("copy");
+    let (copy, there) = open(&path, &hands, Sweep::Manual);
+    (0..5).for_each(|part| fill(&there, part * 1_000));
+    drop(there);
+    copy.close().expect("a sound disk");
+    hands.set(2_000);
+    let (copy, there) = open(&path, &hands, Sweep::Every(Duration::from_secs(1)));
+    while copy.stats().sweep.records_read == 0 {
+        thread::yield_now();
+    }
+    there.clear().expect("sound");
+    copy.apply(&mut &whole[..]).expect("an empty database");
+    while copy.stats().sweep.passes == 0 {
+        thread::yield_now();
+    }
+    assert_eq!(there.len().expect("sound"), 1_500);
+    tides.insert("0000", "changed").expect("room");
+    db.backup_since(base, &mut last).expect("room");
+    copy.apply(&mut &last[..]).expect("an untouched copy");
+    assert_same(&tides, &there, &hands);
+}
