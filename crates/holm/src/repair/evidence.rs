@@ -13,6 +13,7 @@
 use super::area::{AreaBytes, LoggedLines, Source};
 use super::found::Found;
 use super::report::RepairReport;
+use crate::backup::is_staged;
 use crate::error::{Error, Result};
 use crate::options::Builder;
 use holm_medium::log::{FIRST_SEGMENTS, SalvagedLog, SalvagedRecord};
@@ -56,6 +57,9 @@ impl Evidence {
         let vfs = &*builder.vfs;
         let (lock, superblock) = read_superblock(vfs, folder, report)?;
         let files = [open_file(vfs, folder, "leaves", report)?, open_file(vfs, folder, "records", report)?];
+        if is_staged(vfs, folder)? {
+            report.losses.push("increment: a backup was being applied, of which a part may be here".into());
+        }
         let segments = superblock.as_ref().map_or(FIRST_SEGMENTS, |superblock| superblock.log_segments);
         let log = SalvagedLog::read(vfs, folder, segments)?;
         if lock.is_none() && files.iter().all(Option::is_none) && !log.has_files() {

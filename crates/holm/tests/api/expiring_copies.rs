@@ -139,6 +139,8 @@ fn a_half_applied_increment_is_not_swept() {
         thread::yield_now();
     }
     copy.close().expect("a sound disk");
+    let report = Database::repair(&path, folder.path().join("repaired")).expect("room");
+    assert!(report.losses.iter().any(|loss| loss.contains("increment")), "{report:?}");
     let (copy, there) = open(&path, &hands, Sweep::Every(Duration::ZERO));
     assert_eq!(there.len().expect("sound"), tides.len().expect("sound"), "expired ones included");
     tides.insert("0000", "changed").expect("room");
