@@ -3,6 +3,7 @@
 use crate::cursors::Cursors;
 use crate::edition::Edition;
 use crate::events::Effects;
+use crate::random::Random;
 use crate::refusal::{Outcome, Refusal};
 use crate::store::{Area, Range, Store, Visitor};
 use crate::unwritten::Unwritten;
@@ -31,7 +32,7 @@ pub struct Context<'s> {
     pub cursors: &'s Cursors,
     /// The name of the running command, for error texts.
     pub command: Cell<&'static str>,
-    random: Cell<u64>,
+    random: Cell<Random>,
     /// How many pairs the command may visit yet.
     budget: Cell<u64>,
     pub(crate) effects: RefCell<Effects>,
@@ -58,7 +59,7 @@ impl<'s> Context<'s> {
             edition: Edition::default(),
             cursors,
             command: Cell::new(""),
-            random: Cell::new(seed),
+            random: Cell::new(Random::new(seed)),
             budget: Cell::new(u64::MAX),
             effects: RefCell::default(),
             wanted_events: 0,
@@ -77,12 +78,10 @@ impl<'s> Context<'s> {
 
     /// Returns a number below a bound, by chance; 0 for a bound of 0.
     pub fn random_below(&self, bound: u64) -> u64 {
-        // SplitMix64 of Steele, Lea and Flood.
-        let state = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.random.set(state);
-        let mut mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ mixed >> 31) * u128::from(bound)) >> 64) as u64
+        let mut random = self.random.get();
+        let below = random.below(bound);
+        self.random.set(random);
+        below
     }
 
     /// Sets how many pairs the command may visit.

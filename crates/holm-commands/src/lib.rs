@@ -17,6 +17,7 @@
 //! | `sketch`, `geohash` | HyperLogLogs and places, as bytes and scores |
 //! | `sweep`, `sweep_part` | the removal of what has expired, and of the rows of removed collections |
 //! | `edition` | what commands have meant that write, for logs of them |
+//! | `random` | numbers by chance |
 //! | `payload`, `payload_packed` | the bytes of DUMP and RESTORE, as Redis has them |
 //! | `carry` | keys with all that they have, as chunks for another store |
 //! | `fingerprint` | a number that differs once a key differs, for replicated stores |
@@ -53,6 +54,7 @@ mod over_holm;
 mod packed;
 mod payload;
 mod payload_packed;
+mod random;
 mod record;
 mod refusal;
 mod reply;
@@ -89,6 +91,7 @@ pub use lookups::Lookups;
 pub use number::{count, float, format_float, integer, parse_float, parse_integer};
 pub use one_key::may_share_reads;
 pub use over_holm::{Databases, flushed_database};
+pub use random::Random;
 pub use record::describe_record;
 pub use refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX, WRONG_TYPE};
 pub use reply::{Bulks, Bytes, Protocol, Reply, bulk};

@@ -10,6 +10,7 @@
 use crate::clients::Client;
 use crate::mail::Mail;
 use crate::shared::Shared;
+use holm_commands::Random;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -51,7 +52,7 @@ struct State {
     item_count: usize,
     /// The trackers of keys by their prefixes.
     prefixes: BTreeMap<Vec<u8>, BTreeSet<u64>>,
-    chance: u64,
+    random: Random,
 }
 
 /// All connections that track, and what they may hold.
@@ -107,10 +108,7 @@ impl State {
     /// Forgets keys by chance until as many are left as may be, and tells those who have read them.
     fn shrink(&mut self, most: usize, shared: &Shared) {
         while most > 0 && self.keys.len() > most {
-            // SplitMix64's step and a multiplication suffice to choose victims.
-            self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (self.chance ^ self.chance >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let index = ((u128::from(mixed) * self.keys.len() as u128) >> 64) as usize;
+            let index = self.random.below(self.keys.len() as u64) as usize;
             let key = self.keys[index].to_vec();
             self.tell_readers(&key, 0, shared);
         }
