@@ -118,6 +118,7 @@ impl Context<'_> {
         let database = *database;
         self.note_change(entry, new.as_ref());
         let expiry = new.and_then(|new| new.expiry);
+        self.note_expiry(database, stored.as_ref().and_then(|old| old.expiry), expiry);
         let new_version = new.filter(|new| new.in_rows).and_then(|new| new.body.first_chunk::<8>().copied());
         if let Some(old) = stored {
             if let Some(time) = old.expiry.filter(|_| old.expiry != expiry) {
@@ -186,6 +187,7 @@ impl Context<'_> {
         if record.in_rows && from.database == to.database {
             // The rows go on to live under the other key: they are no garbage.
             self.note_changed(&from.key);
+            self.note_expiry(from.database, record.expiry, None);
             if let Some(time) = record.expiry {
                 self.store.remove(from.database, Area::Rows, &rows::expiry_key(time, &from.key))?;
             }

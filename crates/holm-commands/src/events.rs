@@ -5,6 +5,7 @@
 
 use crate::context::{Context, Signal};
 use crate::entry::Entry;
+use crate::expiring::Expiring;
 use crate::lookups::Lookups;
 use crate::record::{Kind, NewRecord};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -130,6 +131,8 @@ pub struct Effects {
     pub changed: Vec<Vec<u8>>,
     /// How often keys were found.
     pub lookups: Lookups,
+    /// By how much it changes how many keys of which databases expire.
+    pub(crate) expiring: Vec<(u32, Expiring)>,
 }
 
 /// Returns the event of a command that gives a key a value.

@@ -109,12 +109,14 @@ impl Databases {
         at: At<'_>,
         mut commands: impl for<'c> FnMut(&'c Context<'c>) -> Outcome<T>,
     ) -> Outcome<(T, Effects)> {
-        self.db.transact(|transaction| {
+        let done = self.db.transact(|transaction| {
             let store = Within { databases: self, transaction };
             let context = at.context(&store, self);
             let answer = commands(&context)?;
-            Ok((answer, context.into_effects()))
-        })
+            Outcome::Ok((answer, context.into_effects()))
+        })?;
+        self.add_expiring(&done.1.expiring);
+        Ok(done)
     }
 
     /// Runs several commands on top of what a transaction has read, at one instant. `None` if that has changed.
@@ -139,7 +141,10 @@ impl Databases {
             answer => answer?,
         };
         match transaction.commit().map_err(Refusal::from) {
-            Ok(_) => Ok(Some((answer, effects))),
+            Ok(_) => {
+                self.add_expiring(&effects.expiring);
+                Ok(Some((answer, effects)))
+            }
             Err(refusal) if is_conflict(&refusal) => Ok(None),
             Err(refusal) => Err(refusal),
         }

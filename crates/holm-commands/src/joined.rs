@@ -206,6 +206,8 @@ impl Databases {
             store.flush()?;
             Outcome::Ok((replies, effects))
         });
-        done.ok()
+        let (replies, effects) = done.ok()?;
+        self.add_expiring(&effects.expiring);
+        Some((replies, effects))
     }
 }

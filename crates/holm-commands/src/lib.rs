@@ -14,6 +14,7 @@
 //! | `turns` | whose turn it is to write a key that several threads write at once |
 //! | `events`, `lookups` | what others may want to know of a command |
 //! | `unwritten` | a collection that several commands of a transaction change, and that is written once |
+//! | `expiring` | how many keys expire |
 //! | `sketch`, `geohash` | HyperLogLogs and places, as bytes and scores |
 //! | `sweep`, `sweep_part` | the removal of what has expired, and of the rows of removed collections |
 //! | `edition` | what commands have meant that write, for logs of them |
@@ -38,6 +39,7 @@ mod edition;
 mod entry;
 mod events;
 mod execute;
+mod expiring;
 mod fingerprint;
 mod geohash;
 mod glob;
@@ -85,6 +87,7 @@ pub use edition::Edition;
 pub use entry::MAX_NAME;
 pub use events::{Effects, Event, Notifications};
 pub use execute::{At, Function, run};
+pub use expiring::Expiring;
 pub use glob::matches;
 pub use joined::{RepliesAndEffects, may_share};
 pub use lookups::Lookups;

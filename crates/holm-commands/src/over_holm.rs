@@ -8,25 +8,40 @@
 //! takes one write of a record, however many keys there are, and each happens at one instant.
 
 use crate::events::Notifications;
+use crate::expiring::Expiring;
 use crate::refusal::{Outcome, Refusal};
 use crate::spaces::{Space, Spaces, walk_lent};
 use crate::store::{Area, Range, Store, Visitor};
 use crate::turns::Turns;
 use holm::{Database, Keyspace, Slice, Snapshot};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The numbered databases of a server.
 #[derive(Debug)]
 pub struct Databases {
     pub(crate) db: Database,
-    spaces: Vec<Arc<OnceLock<Space>>>,
+    spaces: Vec<Arc<OnceLock<ServedSpace>>>,
     /// The number in the names of the keyspaces of each database. It may have more databases than are served.
     order: Vec<u32>,
     server: Keyspace,
     versions: Arc<AtomicU64>,
     notifications: Arc<Notifications>,
     pub(crate) turns: Arc<Turns>,
+}
+
+/// The keyspaces of a numbered database, and how many of its keys expire.
+#[derive(Debug)]
+pub(crate) struct ServedSpace {
+    space: Space,
+    pub(crate) expiring: Mutex<Expiring>,
+}
+
+impl ServedSpace {
+    /// Counts before anybody writes: who writes has what this returns.
+    fn new(space: Space) -> holm::Result<Self> {
+        Ok(ServedSpace { expiring: Mutex::new(Expiring::of_index(&space.rows)?), space })
+    }
 }
 
 /// The keyspace of what belongs to no database, and its keys.
@@ -104,6 +119,11 @@ impl Databases {
         &self.db
     }
 
+    /// Returns a database that has had keys.
+    pub(crate) fn served(&self, number: u32) -> Option<&ServedSpace> {
+        self.spaces.get(number as usize)?.get()
+    }
+
     fn names(&self, number: u32) -> (String, String) {
         names(self.order[number as usize])
     }
@@ -111,19 +131,19 @@ impl Databases {
     /// Returns the keyspaces of a database, and creates them.
     pub(crate) fn space(&self, number: u32) -> Outcome<&Space> {
         let cell = self.spaces.get(number as usize).ok_or(Refusal::text("ERR DB index is out of range"))?;
-        if let Some(space) = cell.get() {
-            return Ok(space);
+        if let Some(served) = cell.get() {
+            return Ok(&served.space);
         }
         let (keys, rows) = self.names(number);
-        let space = Space { rows: self.db.keyspace(&rows)?, keys: self.db.keyspace(&keys)? };
-        Ok(cell.get_or_init(|| space))
+        let served = ServedSpace::new(Space { rows: self.db.keyspace(&rows)?, keys: self.db.keyspace(&keys)? })?;
+        Ok(&cell.get_or_init(|| served).space)
     }
 
     /// Returns the keyspaces of a database that has had keys.
     pub(crate) fn existing(&self, number: u32) -> holm::Result<Option<&Space>> {
         let Some(cell) = self.spaces.get(number as usize) else { return Ok(None) };
-        if let Some(space) = cell.get() {
-            return Ok(Some(space));
+        if let Some(served) = cell.get() {
+            return Ok(Some(&served.space));
         }
         let (keys, rows) = self.names(number);
         match (self.db.existing_keyspace(&keys)?, self.db.existing_keyspace(&rows)?) {
@@ -134,15 +154,15 @@ impl Databases {
                 Ok(None)
             }
             (Some(keys), _) => {
-                let space = Space { keys, rows: self.db.keyspace(&rows)? };
-                Ok(Some(cell.get_or_init(|| space)))
+                let served = ServedSpace::new(Space { keys, rows: self.db.keyspace(&rows)? })?;
+                Ok(Some(&cell.get_or_init(|| served).space))
             }
         }
     }
 
     /// Returns the same databases with other keyspaces, as an order states them.
     fn ordered(&self, order: Vec<u32>) -> Databases {
-        let space = |(number, own): (usize, &Arc<OnceLock<Space>>)| {
+        let space = |(number, own): (usize, &Arc<OnceLock<ServedSpace>>)| {
             if order[number] == self.order[number] { own.clone() } else { Arc::default() }
         };
         let spaces = self.spaces.iter().enumerate().map(space).collect();

@@ -84,6 +84,11 @@ pub(crate) fn expiry_key(time: u64, key: &[u8]) -> Vec<u8> {
     [&[EXPIRY], &time.to_be_bytes()[..], key].concat()
 }
 
+/// Returns the time of an entry of the index by expiry; `None` if it is damaged.
+pub(crate) fn expiry_time(row: &[u8]) -> Option<u64> {
+    row.get(1..).and_then(|rest| rest.first_chunk::<8>()).copied().map(u64::from_be_bytes)
+}
+
 /// Returns the version whose rows a row of garbage names; 0, which no collection has, if it is damaged.
 pub(crate) fn garbage_version(row: &[u8]) -> u64 {
     row.get(1..).and_then(|rest| rest.first_chunk::<8>()).copied().map_or(0, u64::from_be_bytes)

@@ -1,5 +1,7 @@
 //! The parser under any splits, commands over a store, and what the sweep leaves.
 
+#[path = "commands/expiring.rs"]
+mod expiring;
 #[path = "commands/families.rs"]
 mod families;
 #[path = "commands/fuzzed.rs"]

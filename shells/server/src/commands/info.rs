@@ -179,7 +179,9 @@ fn keyspace(shared: &Shared, text: &mut String) -> std::fmt::Result {
     for number in 0..databases.count() {
         let keys = databases.key_count(number).unwrap_or(0);
         if keys > 0 {
-            writeln!(text, "db{number}:keys={keys},expires=0,avg_ttl=0\r")?;
+            let expiring = databases.expiring(number);
+            let (expires, life) = (expiring.count(), expiring.mean_life(now_millis()));
+            writeln!(text, "db{number}:keys={keys},expires={expires},avg_ttl={life}\r")?;
         }
     }
     Ok(())

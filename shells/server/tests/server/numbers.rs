@@ -14,6 +14,27 @@ fn lookups(client: &mut Client) -> (u64, u64) {
     (number(client, "keyspace_hits"), number(client, "keyspace_misses"))
 }
 
+/// It said that no key expires.
+#[test]
+fn the_keyspace_tells_how_many_keys_expire() {
+    let served = Served::new(&["--workers", "2"]);
+    let mut client = served.client();
+    let keyspaces = |client: &mut Client| {
+        let info = client.ask("info keyspace");
+        let lines: Vec<_> = info.split("\\r\\n").filter(|line| line.starts_with("db")).collect();
+        lines.iter().map(|line| line.rsplit_once('=').map(|(counts, _)| counts.to_owned()).unwrap()).collect::<Vec<_>>()
+    };
+    client.script(&[("set a 1 ex 1000", "OK"), ("set b 1", "OK"), ("rpush l x", "1"), ("expire l 2000", "1")]);
+    assert_eq!(keyspaces(&mut client), ["db0:keys=3,expires=2,avg_ttl"]);
+    client.script(&[("multi", "OK"), ("persist a", "QUEUED"), ("move l 3", "QUEUED"), ("exec", "[1 1]")]);
+    assert_eq!(keyspaces(&mut client), ["db0:keys=2,expires=0,avg_ttl", "db3:keys=1,expires=1,avg_ttl"]);
+    let info = client.ask("info keyspace");
+    let life = info.rsplit_once("avg_ttl=").and_then(|(_, life)| life.trim_end_matches(['\\', 'r', 'n']).parse().ok());
+    assert!(life.is_some_and(|life: u64| (1_000_000..=2_000_000).contains(&life)), "{info}");
+    client.script(&[("flushall", "OK"), ("set a 1 ex 100", "OK")]);
+    assert_eq!(keyspaces(&mut client), ["db0:keys=1,expires=1,avg_ttl"]);
+}
+
 #[test]
 fn keys_that_are_read_count_as_hits_and_misses() {
     let served = Served::new(&["--workers", "2"]);
