@@ -44,6 +44,7 @@ mod pause;
 mod process_memory;
 mod rates;
 mod replace_file;
+mod rereads;
 mod server;
 mod session;
 mod settings;

@@ -6,6 +6,7 @@ use crate::commands::{MEMORY, Mode, OwnFunction, is_about_server, unfollow_all};
 use crate::late_reply;
 use crate::long::{BUDGET, LongCommand};
 use crate::mail::ConnectionPlace;
+use crate::rereads::Rereads;
 use crate::settings::Acknowledge;
 use crate::shared::{Shared, now_millis};
 use crate::statistics::Costs;
@@ -98,6 +99,8 @@ pub(crate) struct Session {
     is_away: bool,
     /// What it asks for if its client holds keys in memory of its own.
     pub(crate) tracking: Option<Mode>,
+    /// It may begin to track once it runs what is queued.
+    pub(crate) expects_tracking: bool,
     /// The next command waits until a pause is over.
     pub(crate) is_parked: bool,
     /// It is in the worker's list of those.
@@ -149,6 +152,7 @@ impl Session {
             blocked: None,
             is_away: false,
             tracking: None,
+            expects_tracking: false,
             is_parked: false,
             is_listed: false,
             lookups: Lookups::default(),
@@ -221,7 +225,7 @@ impl Session {
             false => cost.note(nanos, reply.is_error()),
         }
         costs.lookups.add(std::mem::take(&mut self.lookups));
-        self.end_choice(arguments);
+        self.end_choice(shared, arguments);
         self.ran.drain(..).for_each(|ran| costs.of(ran.name).note(ran.nanos, ran.is_failed));
         if let Reply::Error(text) = &reply {
             shared.statistics.note_error(text);
@@ -311,11 +315,12 @@ impl Session {
         }
         if let Some(queue) = self.queue.as_mut().filter(|_| about.flags & UNQUEUED == 0) {
             queue.bytes += OwnedArguments::from(*arguments).size();
-            if about.flags & ALONE != 0 || is_about_tracking(about.name, arguments) || queue.bytes > MOST_QUEUED {
+            if about.flags & ALONE != 0 || queue.bytes > MOST_QUEUED {
                 queue.broken = true;
                 return Err(Refusal::of(format!("ERR Command not allowed inside a transaction: '{}'", about.name)));
             }
             queue.commands.push((found, (*arguments).into()));
+            self.expect_tracking(shared, about.name, arguments);
             return Ok(Reply::Status("QUEUED".into()));
         }
         match found {
@@ -487,8 +492,13 @@ impl Session {
 
     /// Counts what a command has looked up, and tells others what it has done.
     pub(crate) fn note_effects(&mut self, shared: &Shared, effects: &Effects) {
+        self.note_transaction(shared, effects, &Rereads::default());
+    }
+
+    /// As [`Session::note_effects`], for commands of one transaction.
+    pub(crate) fn note_transaction(&mut self, shared: &Shared, effects: &Effects, rereads: &Rereads) {
         self.lookups.add(effects.lookups);
-        shared.publish(effects, self.place.id);
+        shared.publish_transaction(effects, self.place.id, rereads);
     }
 
     /// Lets another thread carry out a command, whose reply comes later.
@@ -524,6 +534,7 @@ impl Session {
         }
         self.subscriptions.end_all(&shared.topics, self.place);
         unfollow_all(self, shared);
+        self.end_expectation(shared);
         self.end_tracking(shared);
         shared.clients.remove(self.place.id);
     }
@@ -548,12 +559,6 @@ fn is_pushed(reply: &Reply) -> bool {
         Reply::Several(replies) => replies.iter().all(is_pushed),
         _ => false,
     }
-}
-
-/// Returns whether a command is CLIENT TRACKING, which counts for the commands behind it: EXEC runs those about keys
-/// first.
-fn is_about_tracking(name: &str, arguments: &Arguments<'_>) -> bool {
-    name == "client" && arguments.is(1, "tracking")
 }
 
 fn is_for_subscribers(name: &str) -> bool {

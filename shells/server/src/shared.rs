@@ -11,6 +11,7 @@ use crate::output_limits::OutputLimits;
 use crate::pause::Pause;
 use crate::process_memory;
 use crate::rates::Rates;
+use crate::rereads::Rereads;
 use crate::session::Found;
 use crate::settings::{Acknowledge, Settings};
 use crate::slow_log::SlowLog;
@@ -135,8 +136,13 @@ impl Shared {
     /// Tells others what a command of a connection has done: those who wait for elements, those who hold keys in memory
     /// of their own, and subscribers of events.
     pub(crate) fn publish(&self, effects: &Effects, author: u64) {
+        self.publish_transaction(effects, author, &Rereads::default());
+    }
+
+    /// As [`Shared::publish`], for commands of one transaction.
+    pub(crate) fn publish_transaction(&self, effects: &Effects, author: u64, rereads: &Rereads) {
         self.waiting.wake(&effects.signals, &self.mailboxes);
-        self.tracking.invalidate(&effects.changed, author, self);
+        self.tracking.invalidate(&effects.changed, author, rereads, self);
         for event in &effects.events {
             for (channel, message) in self.databases().notifications().messages(event) {
                 self.topics.publish(&channel, &message, &self.mailboxes);

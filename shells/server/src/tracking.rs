@@ -9,9 +9,10 @@
 
 use crate::clients::Client;
 use crate::mail::Mail;
+use crate::rereads::Rereads;
 use crate::shared::Shared;
 use holm_commands::Random;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) type Invalid = Option<Arc<[Vec<u8>]>>;
 
 /// What a connection wants to know.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
     /// The connection that hears of changes in its place; 0 for itself.
     pub(crate) redirect: u64,
@@ -30,7 +31,8 @@ pub(crate) struct Wishes {
 }
 
 /// A connection that tracks.
-struct Tracker {
+#[derive(Clone)]
+pub(crate) struct Tracker {
     client: Arc<Client>,
     wishes: Wishes,
     prefixes: BTreeSet<Vec<u8>>,
@@ -53,6 +55,8 @@ struct State {
     /// The trackers of keys by their prefixes.
     prefixes: BTreeMap<Vec<u8>, BTreeSet<u64>>,
     random: Random,
+    /// Connections that may begin to track in a transaction that they have not run yet.
+    expected: BTreeSet<u64>,
 }
 
 /// All connections that track, and what they may hold.
@@ -84,16 +88,16 @@ impl State {
         ids
     }
 
-    /// Notes that a connection reads a key.
-    fn note(&mut self, key: &[u8], id: u64) {
+    /// Notes that a connection reads a key. Returns whether it was not noted there before.
+    fn note(&mut self, key: &[u8], id: u64) -> bool {
         if !self.readers.contains_key(key) {
             let key: Arc<[u8]> = key.into();
             self.readers.insert(key.clone(), Readers { place: self.keys.len(), ids: Vec::new() });
             self.keys.push(key);
         }
-        let Some(Readers { ids, .. }) = self.readers.get_mut(key) else { return };
+        let Some(Readers { ids, .. }) = self.readers.get_mut(key) else { return false };
         if ids.contains(&id) {
-            return;
+            return false;
         }
         if ids.len() >= 16 && ids.len().is_power_of_two() {
             // Those who have left are forgotten as others come.
@@ -103,6 +107,7 @@ impl State {
         }
         ids.push(id);
         self.item_count += 1;
+        true
     }
 
     /// Forgets keys by chance until as many are left as may be, and tells those who have read them.
@@ -110,18 +115,23 @@ impl State {
         while most > 0 && self.keys.len() > most {
             let index = self.random.below(self.keys.len() as u64) as usize;
             let key = self.keys[index].to_vec();
-            self.tell_readers(&key, 0, shared);
+            self.tell_readers(&key, 0, None, shared);
         }
     }
 
-    /// Tells those who have read a key that they must not hold it any more.
-    fn tell_readers(&mut self, key: &[u8], author: u64, shared: &Shared) {
+    /// Tells those who have read a key that they must not hold it any more. An author that has read the key anew stays
+    /// noted, and is sent it only if it has held what was there before.
+    fn tell_readers(&mut self, key: &[u8], author: u64, gives_up: Option<bool>, shared: &Shared) {
         let ids = self.forget(key);
+        let is_kept = |id: u64| id == author && gives_up == Some(false);
         let invalid: Arc<[Vec<u8>]> = [key.to_vec()].into();
-        for tracker in ids.iter().filter_map(|id| self.trackers.get(id)) {
+        for tracker in ids.iter().filter(|id| !is_kept(**id)).filter_map(|id| self.trackers.get(id)) {
             if !tracker.wishes.is_broadcast {
                 tracker.send(&Some(invalid.clone()), author, shared);
             }
+        }
+        if gives_up.is_some() && ids.contains(&author) {
+            self.note(key, author);
         }
     }
 
@@ -154,6 +164,23 @@ impl State {
             // Nobody is left who holds anything.
             (self.readers, self.keys, self.item_count) = Default::default();
         }
+    }
+
+    /// Adds a connection that tracks, with all its prefixes.
+    fn add(&mut self, tracker: Tracker) {
+        let id = tracker.client.place.id;
+        for prefix in &tracker.prefixes {
+            self.prefixes.entry(prefix.clone()).or_default().insert(id);
+        }
+        let Wishes { redirect, is_broadcast, .. } = tracker.wishes;
+        tracker.client.details().tracking = Some(TrackingDetails { redirect, is_broadcast, is_broken: false });
+        self.trackers.insert(id, tracker);
+    }
+
+    /// States whether commands note what changes. Under the lock, so that an end does not undo a beginning.
+    fn note_changes(&self, shared: &Shared) {
+        let are_noted = !self.trackers.is_empty() || !self.expected.is_empty();
+        shared.databases().notifications().note_changes(are_noted);
     }
 }
 
@@ -193,42 +220,77 @@ impl Tracking {
 
     /// Lets a connection track, or track otherwise. Prefixes are added to those that it has.
     pub(crate) fn begin(&self, client: &Arc<Client>, wishes: Wishes, prefixes: &[&[u8]], shared: &Shared) {
-        let (mut state, id) = (self.lock(), client.place.id);
-        for prefix in prefixes {
-            state.prefixes.entry(prefix.to_vec()).or_default().insert(id);
-        }
-        let known = state.trackers.remove(&id).map(|tracker| tracker.prefixes).unwrap_or_default();
+        let mut state = self.lock();
+        let known = state.trackers.remove(&client.place.id).map(|tracker| tracker.prefixes).unwrap_or_default();
         let prefixes = known.into_iter().chain(prefixes.iter().map(|prefix| prefix.to_vec())).collect();
-        let (redirect, is_broadcast) = (wishes.redirect, wishes.is_broadcast);
-        client.details().tracking = Some(TrackingDetails { redirect, is_broadcast, is_broken: false });
-        state.trackers.insert(id, Tracker { client: client.clone(), wishes, prefixes });
-        // Under the lock, so that an end at the same time does not undo it.
-        shared.databases().notifications().note_changes(true);
+        state.add(Tracker { client: client.clone(), wishes, prefixes });
+        state.note_changes(shared);
+    }
+
+    /// States whether a connection may begin to track in a transaction that it has not run yet: what changes meanwhile
+    /// is noted as if it did.
+    pub(crate) fn expect(&self, id: u64, is_expected: bool, shared: &Shared) {
+        let mut state = self.lock();
+        if is_expected {
+            state.expected.insert(id)
+        } else {
+            state.expected.remove(&id)
+        };
+        state.note_changes(shared);
+    }
+
+    /// Returns what a connection asks for.
+    pub(crate) fn tracker(&self, id: u64) -> Option<Tracker> {
+        self.lock().trackers.get(&id).cloned()
+    }
+
+    /// Lets a connection track as before. What it holds by then may have been forgotten, so it is sent nil.
+    pub(crate) fn restore(&self, id: u64, before: Option<Tracker>, shared: &Shared) {
+        let mut state = self.lock();
+        state.remove(id);
+        if let Some(tracker) = before {
+            tracker.send(&None, 0, shared);
+            state.add(tracker);
+        }
+        state.note_changes(shared);
     }
 
     /// Lets a connection track no more.
     pub(crate) fn end(&self, id: u64, shared: &Shared) {
         let mut state = self.lock();
         state.remove(id);
-        if state.trackers.is_empty() {
-            shared.databases().notifications().note_changes(false);
-        }
+        state.note_changes(shared);
     }
 
     /// Notes that a connection is about to read keys.
     pub(crate) fn note(&self, id: u64, keys: &[&[u8]], shared: &Shared) {
         let mut state = self.lock();
-        keys.iter().for_each(|key| state.note(key, id));
+        for key in keys {
+            state.note(key, id);
+        }
+        state.shrink(self.most.load(Ordering::Relaxed), shared);
+    }
+
+    /// As [`Tracking::note`], for reads within a transaction.
+    pub(crate) fn note_within(&self, id: u64, keys: &[&[u8]], rereads: &mut Rereads, shared: &Shared) {
+        let mut state = self.lock();
+        keys.iter().for_each(|key| rereads.read(key, state.note(key, id)));
         state.shrink(self.most.load(Ordering::Relaxed), shared);
     }
 
     /// Tells those concerned that keys have changed.
-    pub(crate) fn invalidate(&self, changed: &[Vec<u8>], author: u64, shared: &Shared) {
+    pub(crate) fn invalidate(&self, changed: &[Vec<u8>], author: u64, rereads: &Rereads, shared: &Shared) {
         if changed.is_empty() {
             return;
         }
         let mut state = self.lock();
-        changed.iter().for_each(|key| state.tell_readers(key, author, shared));
+        let mut seen = HashSet::new();
+        for key in changed {
+            // An author that stays noted at a key is sent it once. Others are not noted there any more.
+            if rereads.is_empty() || seen.insert(key) {
+                state.tell_readers(key, author, rereads.gives_up(key), shared);
+            }
+        }
         state.broadcast(changed, author, shared);
     }
 

@@ -1,9 +1,11 @@
 //! CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR: client-side caching.
 
+use crate::rereads::Rereads;
 use crate::session::{Found, Queue, Session};
 use crate::shared::Shared;
-use crate::tracking::Wishes;
-use holm_commands::{Arguments, Command, Function, Outcome, READ, Refusal, Reply, SYNTAX, integer};
+use crate::tracking::{Tracker, Wishes};
+use holm_commands::{Arguments, Command, Function, Outcome, READ, Refusal, Reply, SYNTAX, WRITE, integer};
+use std::collections::BTreeMap;
 
 /// Which keys a connection is noted at that it reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,39 +53,102 @@ impl Mode {
     }
 }
 
+/// What EXEC has done about tracking before its transaction runs.
+#[derive(Default)]
+pub(crate) struct Prepared {
+    /// The replies to queued commands about tracking, by their places.
+    pub(crate) replies: BTreeMap<usize, Reply>,
+    /// What the transaction does with keys that it reads.
+    pub(crate) rereads: Rereads,
+    before: Option<(Option<Mode>, Option<Tracker>)>,
+}
+
+/// Returns whether a command CLIENT is about tracking.
+fn is_about_tracking(arguments: &Arguments<'_>) -> bool {
+    ["tracking", "caching", "trackinginfo", "getredir"].iter().any(|name| arguments.is(1, name))
+}
+
 impl Session {
     /// Notes the keys that a command is about to read.
     pub(crate) fn note_reads(&self, shared: &Shared, command: &Command<Function>, arguments: &Arguments<'_>) {
-        if let Some(mode) = self.tracking {
-            self.note_reads_as(mode, shared, command, arguments);
-        }
-    }
-
-    fn note_reads_as(&self, mode: Mode, shared: &Shared, command: &Command<Function>, arguments: &Arguments<'_>) {
         // What a snapshot has may have changed already.
-        if mode.notes() && command.flags & READ != 0 && self.snapshot.is_none() {
+        if self.tracking.is_some_and(Mode::notes) && command.flags & READ != 0 && self.snapshot.is_none() {
             shared.tracking.note(self.place.id, &command.keys_of(arguments), shared);
         }
     }
 
-    /// Notes the keys that queued commands are about to read. CLIENT CACHING may be among them.
-    pub(crate) fn note_queued_reads(&self, shared: &Shared, queue: &Queue) {
-        let Some(mut mode) = self.tracking else { return };
-        for (found, arguments) in &queue.commands {
+    /// Notes the keys that queued commands are about to read, and carries out those about tracking among them: what a
+    /// connection begins to hold, it is noted at before the transaction reads it.
+    pub(crate) fn prepare_tracking(
+        &mut self,
+        shared: &Shared,
+        queue: &Queue,
+        is_denied: impl Fn(usize) -> bool,
+    ) -> Prepared {
+        let mut prepared = Prepared::default();
+        if self.tracking.is_none() && !self.expects_tracking {
+            return prepared;
+        }
+        prepared.before = Some((self.tracking, shared.tracking.tracker(self.place.id)));
+        for (index, (found, arguments)) in queue.commands.iter().enumerate().filter(|(index, _)| !is_denied(*index)) {
             let arguments = arguments.lend();
             match found {
-                Found::Data(command) => self.note_reads_as(mode, shared, command, &arguments),
-                Found::Own(command) if command.name == "client" && arguments.is(1, "caching") => {
-                    // One that is refused is refused when it runs.
-                    let _ = mode.choose(arguments.at(2));
+                Found::Data(command) => self.note_course(shared, command, &arguments, &mut prepared.rereads),
+                Found::Own(command) if command.name == "client" && is_about_tracking(&arguments) => {
+                    let reply = (command.run)(self, shared, &arguments);
+                    let reply = reply.unwrap_or_else(|refusal| Reply::Error(refusal.into_text()));
+                    prepared.replies.insert(index, reply);
                 }
                 Found::Own(_) => {}
             }
         }
+        prepared
+    }
+
+    /// Notes what a queued command is about to do with keys.
+    fn note_course(
+        &self,
+        shared: &Shared,
+        command: &Command<Function>,
+        arguments: &Arguments<'_>,
+        rereads: &mut Rereads,
+    ) {
+        if command.flags & WRITE != 0 {
+            command.keys_of(arguments).iter().for_each(|key| rereads.write(key));
+        } else if command.flags & READ != 0 && self.tracking.is_some_and(Mode::notes) {
+            shared.tracking.note_within(self.place.id, &command.keys_of(arguments), rereads, shared);
+        }
+    }
+
+    /// Undoes what was prepared for a transaction that was not committed.
+    pub(crate) fn undo_tracking(&mut self, shared: &Shared, prepared: Prepared) {
+        if let Some((mode, tracker)) = prepared.before.filter(|_| !prepared.replies.is_empty()) {
+            self.tracking = mode;
+            shared.tracking.restore(self.place.id, tracker, shared);
+        }
+    }
+
+    /// Called when a command is queued. CLIENT TRACKING ON lets all others note what they change from now on, so that
+    /// EXEC need not wait for those that have begun before.
+    pub(crate) fn expect_tracking(&mut self, shared: &Shared, name: &str, arguments: &Arguments<'_>) {
+        if name == "client" && arguments.is(1, "tracking") && arguments.is(2, "on") {
+            shared.tracking.expect(self.place.id, true, shared);
+            (self.expects_tracking, self.is_late) = (true, true);
+        }
+    }
+
+    /// Called once nothing is queued any more.
+    pub(crate) fn end_expectation(&mut self, shared: &Shared) {
+        if std::mem::take(&mut self.expects_tracking) {
+            shared.tracking.expect(self.place.id, false, shared);
+        }
     }
 
     /// Called after each command: CLIENT CACHING is about the next one, or about a whole transaction.
-    pub(crate) fn end_choice(&mut self, arguments: &Arguments<'_>) {
+    pub(crate) fn end_choice(&mut self, shared: &Shared, arguments: &Arguments<'_>) {
+        if self.queue.is_none() {
+            self.end_expectation(shared);
+        }
         if self.queue.is_none()
             && !arguments.is(0, "client")
             && let Some(mode) = &mut self.tracking

@@ -5,7 +5,7 @@
 
 use crate::session::{Found, Queue, Ran, Session, Watched};
 use crate::shared::Shared;
-use holm_commands::{Arguments, Context, Outcome, OwnedArguments, Refusal, Reply, parse_integer, run};
+use holm_commands::{Arguments, Context, Effects, Outcome, OwnedArguments, Refusal, Reply, parse_integer, run};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -119,44 +119,58 @@ fn note(
     session.ran.push(Ran { name, nanos, is_failed: reply.is_error() });
 }
 
+/// Runs the queued commands and commits. `None` if a watched key has changed.
+fn commit(
+    session: &mut Session,
+    shared: &Shared,
+    queue: &Queue,
+    denied: &Denials,
+    watched: Option<Watched>,
+) -> Outcome<Option<(Vec<Answer>, Effects)>> {
+    let (at, databases) = (session.at(shared), shared.databases());
+    let Some(watched) = watched else {
+        return databases.transact(at, |context| run_queue(context, queue, denied)).map(Some);
+    };
+    let order = databases.order();
+    databases.commit(watched.transaction, at, |context| {
+        for ((database, key), was_present) in &watched.keys {
+            // A key that has expired since has changed, although nobody wrote to it. In a database that has changed
+            // places since, a key is another one.
+            let is_present = context.is_present(*database, key)?;
+            let has_moved = watched.order.get(*database as usize) != order.get(*database as usize);
+            if *was_present && !is_present || has_moved && is_present {
+                return Err(Refusal::Store(holm::Error::Conflict));
+            }
+        }
+        run_queue(context, queue, denied)
+    })
+}
+
 pub(super) fn exec(session: &mut Session, shared: &Shared, _: &Arguments<'_>) -> Outcome<Reply> {
     let queue = session.queue.take().ok_or(Refusal::text("ERR EXEC without MULTI"))?;
     let watched = session.watched.take();
     if queue.broken {
         return Err(Refusal::text("EXECABORT Transaction discarded because of previous errors."));
     }
+    if session.snapshot.is_some() {
+        return Err(Refusal::text("READONLY the connection reads at a snapshot: end it before EXEC"));
+    }
     let denied = denials(session, shared, &queue);
     session.before_write(shared);
-    session.note_queued_reads(shared, &queue);
-    let at = session.at(shared);
-    let committed = {
-        let databases = shared.databases();
-        if session.snapshot.is_some() {
-            return Err(Refusal::text("READONLY the connection reads at a snapshot: end it before EXEC"));
-        }
-        let order = databases.order();
-        match watched {
-            None => Some(databases.transact(at, |context| run_queue(context, &queue, &denied))?),
-            Some(watched) => databases.commit(watched.transaction, at, |context| {
-                for ((database, key), was_present) in &watched.keys {
-                    // A key that has expired since has changed, although nobody wrote to it. In a database that has
-                    // changed places since, a key is another one.
-                    let is_present = context.is_present(*database, key)?;
-                    let has_moved = watched.order.get(*database as usize) != order.get(*database as usize);
-                    if *was_present && !is_present || has_moved && is_present {
-                        return Err(Refusal::Store(holm::Error::Conflict));
-                    }
-                }
-                run_queue(context, &queue, &denied)
-            })?,
+    let mut prepared = session.prepare_tracking(shared, &queue, |index| denied.contains_key(&index));
+    let committed = match commit(session, shared, &queue, &denied, watched) {
+        Ok(Some(committed)) => committed,
+        other => {
+            session.undo_tracking(shared, prepared);
+            return other.map(|_| Reply::NullArray);
         }
     };
-    let Some((replies, effects)) = committed else { return Ok(Reply::NullArray) };
-    session.note_effects(shared, &effects);
+    let (replies, effects) = committed;
+    session.note_transaction(shared, &effects, &prepared.rereads);
     let mut answered = Vec::with_capacity(replies.len());
-    for ((reply, took), (found, arguments)) in replies.into_iter().zip(&queue.commands) {
+    for (index, ((reply, took), (found, arguments))) in replies.into_iter().zip(&queue.commands).enumerate() {
         let (arguments, started) = (arguments.lend(), Instant::now());
-        let reply = match (reply, found) {
+        let reply = match (reply.or_else(|| prepared.replies.remove(&index)), found) {
             (Some(reply), _) => reply,
             (None, Found::Own(command)) => {
                 (command.run)(session, shared, &arguments).unwrap_or_else(|refusal| Reply::Error(refusal.into_text()))

@@ -89,6 +89,75 @@ fn own_changes_come_behind_the_reply() {
     quiet(&mut client);
 }
 
+/// A key that EXEC had written before it read it was sent as changed, and forgotten.
+#[test]
+fn what_is_written_and_then_read_within_a_transaction_is_held() {
+    let served = Served::new(&["--workers", "2"]);
+    let (mut client, mut other) = (tracker(&served, ""), served.client());
+    let transaction = |client: &mut Client, lines: &[&str]| {
+        client.ask("multi");
+        lines.iter().for_each(|line| assert_eq!(client.ask(line), "QUEUED"));
+        client.ask("exec")
+    };
+    assert_eq!(transaction(&mut client, &["set a 1", "incr b", "incr a", "get a"]), "[OK 1 2 2]");
+    quiet(&mut client);
+    other.ask("incr a");
+    assert_eq!(client.receive(), ">[invalidate [a]]");
+    // What was held before, or read before the write, is sent once, and what was read last is held.
+    client.ask("get a");
+    assert_eq!(transaction(&mut client, &["incr a", "set c 1", "incr a", "get a"]), "[4 OK 5 5]");
+    assert_eq!(client.receive(), ">[invalidate [a]]");
+    quiet(&mut client);
+    other.ask("incr a");
+    assert_eq!(client.receive(), ">[invalidate [a]]");
+    assert_eq!(transaction(&mut client, &["get a", "incr a", "get a"]), "[6 7 7]");
+    assert_eq!(client.receive(), ">[invalidate [a]]");
+    quiet(&mut client);
+    // What is written last is held by nobody.
+    assert_eq!(transaction(&mut client, &["incr a", "get a", "incr a"]), "[8 8 9]");
+    assert_eq!(client.receive(), ">[invalidate [a]]");
+    other.ask("incr a");
+    quiet(&mut client);
+}
+
+/// CLIENT TRACKING was refused within MULTI.
+#[test]
+fn clients_begin_and_end_to_track_within_transactions() {
+    let served = Served::new(&["--workers", "2"]);
+    let (mut client, mut other) = (served.client(), served.client());
+    client.ask("hello 3");
+    client.script(&[("multi", "OK"), ("get before", "QUEUED"), ("client tracking on optin", "QUEUED")]);
+    client.script(&[("client caching yes", "QUEUED"), ("get a", "QUEUED"), ("client trackinginfo", "QUEUED")]);
+    let info = "{flags ~[on optin caching-yes] redirect 0 prefixes []}";
+    client.script(&[("exec", &format!("[nil OK OK nil {info}]"))]);
+    other.ask("mset before 1 a 1");
+    assert_eq!(client.receive(), ">[invalidate [a]]");
+    quiet(&mut client);
+    client.script(&[("multi", "OK"), ("client tracking off", "QUEUED"), ("client tracking on", "QUEUED")]);
+    client.script(&[("client tracking on bcast", "QUEUED"), ("get a", "QUEUED")]);
+    let refusal = "-ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then \
+                   re-enabling it with a different mode.";
+    client.script(&[("exec", &format!("[OK OK {refusal} 1]"))]);
+    other.ask("set a 2");
+    assert_eq!(client.receive(), ">[invalidate [a]]");
+    // One that is not committed changes nothing, but what the client holds may be forgotten.
+    client.script(&[("watch w", "OK"), ("get a", "2"), ("multi", "OK"), ("client tracking off", "QUEUED")]);
+    client.script(&[("client tracking on bcast prefix z", "QUEUED")]);
+    other.ask("set w 1");
+    client.script(&[("exec", "nil")]);
+    assert_eq!(client.receive(), ">[invalidate nil]");
+    assert_eq!(client.ask("client trackinginfo"), "{flags ~[on] redirect 0 prefixes []}");
+    client.script(&[("get a", "2")]);
+    other.ask("mset a 3 z 1");
+    assert_eq!(client.receive(), ">[invalidate [a]]");
+    // Nor does one that is given up.
+    client.script(&[("client tracking off", "OK"), ("multi", "OK"), ("client tracking on", "QUEUED")]);
+    client.script(&[("discard", "OK"), ("get a", "3")]);
+    other.ask("set a 4");
+    quiet(&mut client);
+    assert!(other.ask("info clients").contains("tracking_clients:0\\r"));
+}
+
 #[test]
 fn flushes_and_expired_keys_are_sent() {
     let served = Served::new(&["--workers", "2"]);
@@ -183,9 +252,6 @@ fn clients_choose_which_reads_are_noted() {
         ("client caching no", "-ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode."),
         ("client caching perhaps", "-ERR syntax error"),
         ("client tracking on optin optout", "-ERR You can't use both OPTIN mode and OPTOUT mode"),
-        ("multi", "OK"),
-        ("client tracking off", "-ERR Command not allowed inside a transaction: 'client'"),
-        ("exec", "-EXECABORT Transaction discarded because of previous errors."),
         ("reset", "RESET"),
         ("client trackinginfo", "[flags [off] redirect -1 prefixes []]"),
     ]);
