@@ -114,7 +114,12 @@ impl<'s> Context<'s> {
 
     /// Notes that a key has elements that somebody may wait for.
     pub fn signal(&self, key: &[u8]) {
-        let (database, signals) = (self.database.get(), &mut self.effects.borrow_mut().signals);
+        self.signal_in(self.database.get(), key);
+    }
+
+    /// As [`Context::signal`], for a key of any database.
+    pub(crate) fn signal_in(&self, database: u32, key: &[u8]) {
+        let signals = &mut self.effects.borrow_mut().signals;
         if signals.last().is_none_or(|last| last.0 != database || last.1 != key) {
             signals.push((database, key.to_vec()));
         }

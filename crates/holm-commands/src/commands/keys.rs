@@ -50,14 +50,14 @@ fn rename_to(context: &Context<'_>, arguments: &Arguments<'_>, only_if_absent: b
     context.transfer(&from, &to, false)?;
     context.note_event(context.database.get(), None, "rename_from", &arguments[1]);
     context.note_event(context.database.get(), None, "rename_to", &arguments[2]);
-    signal_if_list(context, &from, &arguments[2]);
+    signal_if_awaited(context, &from, &to);
     Ok(true)
 }
 
 /// Somebody may wait for the elements that a key has now.
-pub(crate) fn signal_if_list(context: &Context<'_>, from: &Entry<'_>, key: &[u8]) {
+fn signal_if_awaited(context: &Context<'_>, from: &Entry<'_>, to: &Entry<'_>) {
     if from.live().is_some_and(|record| matches!(record.kind, Kind::List | Kind::SortedSet)) {
-        context.signal(key);
+        context.signal_in(to.database, &to.key);
     }
 }
 
@@ -96,9 +96,7 @@ pub(crate) fn copy(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<
     }
     context.transfer(&from, &to, true)?;
     context.note_event(target, None, "copy_to", &arguments[2]);
-    if target == context.database.get() {
-        signal_if_list(context, &from, &arguments[2]);
-    }
+    signal_if_awaited(context, &from, &to);
     Ok(Reply::Integer(1))
 }
 
@@ -114,6 +112,7 @@ pub(crate) fn move_key(context: &Context<'_>, arguments: &Arguments<'_>) -> Outc
     context.transfer(&from, &to, false)?;
     context.note_event(context.database.get(), None, "move_from", &arguments[1]);
     context.note_event(target, None, "move_to", &arguments[1]);
+    signal_if_awaited(context, &from, &to);
     Ok(Reply::Integer(1))
 }
 

@@ -111,5 +111,8 @@ pub(crate) fn restore(context: &Context<'_>, arguments: &Arguments<'_>) -> Outco
             context.expire(&context.entry(key)?, expiry)?;
         }
     }
+    if matches!(value, Value::SortedSet(_) | Value::List(_)) {
+        context.signal(key);
+    }
     Ok(Reply::OK)
 }

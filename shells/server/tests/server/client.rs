@@ -95,7 +95,8 @@ impl Client {
         }
     }
 
-    fn line(&mut self) -> Option<String> {
+    /// Returns the next line as it is.
+    pub(crate) fn line(&mut self) -> Option<String> {
         let mut line = Vec::new();
         self.stream.read_until(b'\n', &mut line).ok()?;
         let line = line.strip_suffix(b"\r\n")?;

@@ -1,6 +1,7 @@
 //! Commands that wait for elements.
 
-use crate::client::Served;
+use crate::client::{Served, encode};
+use std::io::Read;
 
 #[test]
 fn a_pop_waits_for_an_element_of_any_worker() {
@@ -81,6 +82,34 @@ fn the_first_that_waits_is_served_first_on_any_worker() {
         }
         assert_eq!(other.ask("lpop queue"), "e");
     }
+}
+
+/// Only pushes, renames and stores woke those who wait.
+#[test]
+fn keys_of_other_databases_and_payloads_wake_those_who_wait() {
+    let served = Served::new(&["--workers", "2"]);
+    let (mut one, mut other) = (served.client(), served.client());
+    other.script(&[("select 1", "OK"), ("rpush queue a", "1"), ("rpush kept b", "1"), ("zadd scores 1 m", "1")]);
+    for (wait, wake, served) in [
+        ("blpop queue 0", "move queue 0", "[queue a]"),
+        ("blpop queue 0", "copy kept queue db 0", "[queue b]"),
+        ("bzpopmin scores 0", "move scores 0", "[scores m 1]"),
+    ] {
+        one.send(wait);
+        while !other.ask("info clients").contains("blocked_clients:1\\r") {}
+        assert_eq!(other.ask(wake), "1");
+        assert_eq!(one.receive(), served, "{wake}");
+    }
+    other.send("dump kept");
+    let len: usize = other.line().and_then(|line| line[1..].parse().ok()).unwrap();
+    let mut payload = vec![0; len + 2];
+    other.stream.read_exact(&mut payload).unwrap();
+    one.send("blpop queue 0");
+    while !other.ask("info clients").contains("blocked_clients:1\\r") {}
+    other.ask("select 0");
+    other.send_bytes(&encode(&[b"restore", b"queue", b"0", &payload[..len]]));
+    assert_eq!(other.receive(), "OK");
+    assert_eq!(one.receive(), "[queue b]");
 }
 
 #[test]
