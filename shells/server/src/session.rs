@@ -297,10 +297,7 @@ impl Session {
             Ok(found) => found,
             Err(refusal) => {
                 self.is_rejected = true;
-                if let Some(queue) = &mut self.queue {
-                    queue.broken = true;
-                }
-                return Err(refusal);
+                return Err(self.give_up_transaction(refusal));
             }
         };
         let about = found.about();
@@ -327,6 +324,20 @@ impl Session {
             Found::Data(command) => self.run_data(shared, command, arguments),
             Found::Own(command) => (command.run)(self, shared, arguments),
         }
+    }
+
+    /// Lets EXEC fail, because a command was refused. If that is EXEC itself, nothing is queued any more.
+    fn give_up_transaction(&mut self, refusal: Refusal) -> Refusal {
+        let Some(mut queue) = self.queue.take() else { return refusal };
+        if self.last_command == "exec" {
+            self.watched = None;
+            let text = refusal.into_text();
+            let why = text.strip_prefix("ERR ").unwrap_or(&text);
+            return Refusal::of(format!("EXECABORT Transaction discarded because of: {why}"));
+        }
+        queue.broken = true;
+        self.queue = Some(queue);
+        refusal
     }
 
     /// Returns whether a command waits while writes are paused: one that may change keys, or sends messages.

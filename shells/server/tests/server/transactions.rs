@@ -31,6 +31,21 @@ fn queued_commands_take_effect_together() {
     ]);
 }
 
+/// A client whose EXEC was refused was left within MULTI.
+#[test]
+fn exec_that_is_refused_ends_the_transaction() {
+    let served = Served::new(&[]);
+    let (mut client, mut admin) = (served.client(), served.client());
+    client.script(&[("watch a", "OK"), ("multi", "OK"), ("set a 1", "QUEUED")]);
+    let why = "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command";
+    client.script(&[("exec now", why), ("exec", "-ERR EXEC without MULTI"), ("get a", "nil")]);
+    admin.script(&[("acl setuser ann on >secret ~* +@all -exec", "OK")]);
+    client.script(&[("auth ann secret", "OK"), ("multi", "OK"), ("set a 1", "QUEUED")]);
+    let why = "-EXECABORT Transaction discarded because of: NOPERM this user has no permissions to run the 'exec' \
+               command";
+    client.script(&[("exec", why), ("get a", "nil")]);
+}
+
 #[test]
 fn a_transaction_counts_the_keys_that_it_writes() {
     let served = Served::new(&[]);
