@@ -158,7 +158,7 @@ pub(super) fn command(_: &mut Session, shared: &Shared, arguments: &Arguments<'_
         (b"list", _) => list(shared, arguments),
         (b"info", 2) => Ok(describe_all()),
         (b"info", _) => {
-            let found = arguments.from(2).map(|name| describe_named(shared, name).unwrap_or(Reply::NullArray));
+            let found = arguments.from(2).map(|name| describe_named(shared, name).unwrap_or(Reply::Null));
             Ok(Reply::Array(found.collect()))
         }
         (b"docs", 2) => Ok(Reply::Map(all().iter().map(document).collect())),

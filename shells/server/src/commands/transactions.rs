@@ -5,7 +5,7 @@
 
 use crate::session::{Found, Queue, Ran, Session, Watched};
 use crate::shared::Shared;
-use holm_commands::{Arguments, Context, Effects, Outcome, OwnedArguments, Refusal, Reply, parse_integer, run};
+use holm_commands::{Arguments, Context, Effects, Outcome, OwnedArguments, Refusal, Reply, TWO, parse_integer, run};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -80,7 +80,8 @@ fn run_queue<'c>(context: &'c Context<'c>, queue: &Queue, denied: &Denials) -> O
         let (arguments, started) = (arguments.lend(), Instant::now());
         let reply = match found {
             Found::Data(command) => Some(match run(context, command, &arguments) {
-                // Within a transaction nobody waits.
+                // Within a transaction nobody waits. What moves one element answers it alone.
+                Ok(Reply::Wait(_)) if command.keys == TWO => Reply::Null,
                 Ok(Reply::Wait(_)) => Reply::NullArray,
                 Ok(reply) => reply,
                 Err(refusal @ (Refusal::Text(_) | Refusal::TooMany { .. })) => Reply::Error(refusal.into_text()),

@@ -45,6 +45,11 @@ fn a_wait_ends_in_time_and_keeps_the_pipeline_in_order() {
     assert_eq!([client.receive(), client.receive()], ["nil", "PONG"]);
     client.script(&[("blpop absent -1", "-ERR timeout is negative"), ("multi", "OK"), ("blpop absent 0", "QUEUED")]);
     assert_eq!(client.ask("exec"), "[nil]");
+    // What moves one element answers it alone, and so does its absence.
+    client.script(&[("multi", "OK"), ("blmove absent b left left 0", "QUEUED"), ("blpop absent 0", "QUEUED")]);
+    client.send("exec");
+    let lines = [client.line(), client.line(), client.line()].map(Option::unwrap);
+    assert_eq!(lines, ["*2", "$-1", "*-1"]);
 }
 
 #[test]
