@@ -6,7 +6,10 @@
 pub enum Edition {
     /// RESTORE takes payloads of Holm's own, and SET refuses KEEPTTL twice.
     First,
-    /// RESTORE takes payloads of Redis, and SET takes KEEPTTL twice.
-    #[default]
+    /// RESTORE takes payloads of Redis, and SET takes KEEPTTL twice. `+` as the lower bound of HOLM.REMOVE is below all
+    /// keys, and `-` as the upper one is the empty key.
     Second,
+    /// Nothing lies above `+` or below `-`.
+    #[default]
+    Third,
 }

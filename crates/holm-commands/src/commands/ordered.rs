@@ -3,11 +3,12 @@
 use crate::arguments::Arguments;
 use crate::commands::sorted_ranges::lex_bound;
 use crate::context::Context;
+use crate::edition::Edition;
 use crate::number::count;
 use crate::record::{Kind, glance};
 use crate::refusal::{Outcome, Refusal, SYNTAX};
 use crate::reply::Reply;
-use crate::walk::as_slice;
+use crate::walk::{as_slice, is_empty};
 use std::ops::{Bound, ControlFlow};
 
 /// The most keys of one reply.
@@ -15,16 +16,21 @@ const MOST: usize = 100_000;
 
 type OwnedBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-fn bounds(arguments: &Arguments<'_>) -> Outcome<OwnedBounds> {
-    let low = lex_bound(&arguments[1]).ok_or(BOUND)?;
-    let high = lex_bound(&arguments[2]).ok_or(BOUND)?;
-    Ok((low, high))
+/// Reads the bounds of a range of keys. `None` if they hold nothing.
+fn bounds(arguments: &Arguments<'_>) -> Outcome<Option<OwnedBounds>> {
+    Ok(former_bounds(arguments)?.filter(|_| !arguments.is(1, "+") && !arguments.is(2, "-")))
+}
+
+/// As [`bounds`], of the editions before the third.
+fn former_bounds(arguments: &Arguments<'_>) -> Outcome<Option<OwnedBounds>> {
+    let (low, high) = (lex_bound(&arguments[1]).ok_or(BOUND)?, lex_bound(&arguments[2]).ok_or(BOUND)?);
+    Ok((!is_empty((as_slice(&low), as_slice(&high)))).then_some((low, high)))
 }
 
 const BOUND: Refusal = Refusal::text("ERR a bound is '-', '+', '[key' with the key, or '(key' without it");
 
 pub(crate) fn range(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let (low, high) = bounds(arguments)?;
+    let bounds = bounds(arguments)?;
     let (mut reverse, mut limit, mut with_values) = (false, 100, false);
     let mut options = arguments.options(3);
     while let Some(word) = options.keyword() {
@@ -35,12 +41,9 @@ pub(crate) fn range(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome
             _ => return Err(SYNTAX),
         }
     }
-    let bounds = (as_slice(&low), as_slice(&high));
     let (mut found, mut visited) = (Vec::new(), 0);
-    if limit == 0 || crate::walk::is_empty(bounds) {
-        return Ok(Reply::Array(found));
-    }
-    context.visit_keys(bounds, reverse, &mut |key, kind, record| {
+    let Some((low, high)) = bounds.filter(|_| limit > 0) else { return Ok(Reply::Array(found)) };
+    context.visit_keys((as_slice(&low), as_slice(&high)), reverse, &mut |key, kind, record| {
         found.push(Reply::bulk(key));
         if with_values {
             let header = if glance(record).is_some_and(|(_, expiry)| expiry.is_some()) { 10 } else { 2 };
@@ -53,11 +56,9 @@ pub(crate) fn range(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome
 }
 
 pub(crate) fn count_range(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let (low, high) = bounds(arguments)?;
-    let bounds = (as_slice(&low), as_slice(&high));
     let mut visited = 0;
-    if !crate::walk::is_empty(bounds) {
-        context.visit_keys(bounds, false, &mut |_, _, _| {
+    if let Some((low, high)) = bounds(arguments)? {
+        context.visit_keys((as_slice(&low), as_slice(&high)), false, &mut |_, _, _| {
             visited += 1;
             ControlFlow::Continue(())
         })?;
@@ -66,7 +67,7 @@ pub(crate) fn count_range(context: &Context<'_>, arguments: &Arguments<'_>) -> O
 }
 
 pub(crate) fn remove_range(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let (low, high) = bounds(arguments)?;
+    let bounds = if context.edition < Edition::Third { former_bounds(arguments)? } else { bounds(arguments)? };
     let mut limit = MOST;
     let mut options = arguments.options(3);
     while let Some(word) = options.keyword() {
@@ -75,10 +76,9 @@ pub(crate) fn remove_range(context: &Context<'_>, arguments: &Arguments<'_>) -> 
             _ => return Err(SYNTAX),
         }
     }
-    let bounds = (as_slice(&low), as_slice(&high));
     let mut found = Vec::new();
-    if limit > 0 && !crate::walk::is_empty(bounds) {
-        context.visit_keys(bounds, false, &mut |key, _, _| {
+    if let Some((low, high)) = bounds.filter(|_| limit > 0) {
+        context.visit_keys((as_slice(&low), as_slice(&high)), false, &mut |key, _, _| {
             found.push(key.to_vec());
             if found.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;

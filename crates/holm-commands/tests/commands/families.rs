@@ -88,6 +88,25 @@ fn elements_are_sorted_by_themselves_or_by_other_keys() {
     ]);
 }
 
+/// `+` as a lower bound was below all keys, and `-` as an upper one was the empty key.
+#[test]
+fn nothing_lies_above_plus_or_below_minus() {
+    script(&[
+        ("mset a 1 b 2 c 3", "+OK"),
+        ("set  empty", "+OK"),
+        ("holm.range + -", "*0"),
+        ("holm.range + +", "*0"),
+        ("holm.range - -", "*0"),
+        ("holm.range + [b", "*0"),
+        ("holm.count + +", ":0"),
+        ("holm.remove + -", ":0"),
+        ("holm.remove + +", ":0"),
+        ("holm.remove + [b", ":0"),
+        ("holm.count - +", ":4"),
+        ("holm.range - + limit 2", "*2 $0  $1 a"),
+    ]);
+}
+
 /// What Redis answers, found by playing the same commands to both.
 #[test]
 fn answers_at_the_edges_are_those_of_redis() {
