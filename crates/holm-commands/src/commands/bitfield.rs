@@ -1,6 +1,7 @@
 //! Strings as arrays of integers of any number of bits.
 
 use crate::arguments::Arguments;
+use crate::commands::bits::MOST_READ;
 use crate::commands::strings::{MOST_BYTES, check_size};
 use crate::context::Context;
 use crate::number::{integer, parse_integer};
@@ -31,7 +32,7 @@ enum Action {
     Add(i64),
 }
 
-fn field(kind: &[u8], offset: &[u8]) -> Outcome<Field> {
+fn field(kind: &[u8], offset: &[u8], most_bytes: usize) -> Outcome<Field> {
     let wrong_kind = Refusal::text(
         "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.",
     );
@@ -46,7 +47,7 @@ fn field(kind: &[u8], offset: &[u8]) -> Outcome<Field> {
     let wrong_offset = Refusal::text("ERR bit offset is not an integer or out of range");
     let (number, factor) = offset.strip_prefix(b"#").map_or((offset, 1), |number| (number, i64::from(bits)));
     let at = parse_integer(number).and_then(|number| number.checked_mul(factor));
-    let at = at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at / 8 < MOST_BYTES);
+    let at = at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at / 8 < most_bytes);
     Ok(Field { signed, bits, at: at.ok_or(wrong_offset)? })
 }
 
@@ -94,6 +95,7 @@ impl Field {
 /// Reads the operations of a command.
 fn operations(arguments: &Arguments<'_>, only_reads: bool) -> Outcome<Vec<(Field, Action, Overflow)>> {
     let (mut found, mut overflow) = (Vec::new(), Overflow::Wrap);
+    let most_bytes = if only_reads { MOST_READ } else { MOST_BYTES };
     let mut options = arguments.options(2);
     while let Some(word) = options.keyword() {
         if word == b"OVERFLOW" {
@@ -110,7 +112,7 @@ fn operations(arguments: &Arguments<'_>, only_reads: bool) -> Outcome<Vec<(Field
         if !matches!(&word[..], b"GET" | b"SET" | b"INCRBY") || options.left() < words {
             return Err(SYNTAX);
         }
-        let field = field(options.word().ok_or(SYNTAX)?, options.word().ok_or(SYNTAX)?)?;
+        let field = field(options.word().ok_or(SYNTAX)?, options.word().ok_or(SYNTAX)?, most_bytes)?;
         let mut number = || integer(options.word().unwrap_or_default());
         let action = match &word[..] {
             b"GET" => Action::Get,

@@ -10,9 +10,13 @@ use crate::reply::Reply;
 const WRONG_OFFSET: Refusal = Refusal::text("ERR bit offset is not an integer or out of range");
 const WRONG_BIT: Refusal = Refusal::text("ERR bit is not an integer or out of range");
 
-fn offset(text: &[u8]) -> Outcome<usize> {
+/// The bytes among which commands that only read look for bits, as in Redis. No value has as many.
+pub(super) const MOST_READ: usize = 512 << 20;
+
+/// Reads the number of a bit among so many bytes.
+fn offset(text: &[u8], most_bytes: usize) -> Outcome<usize> {
     let offset = parse_integer(text).and_then(|offset| usize::try_from(offset).ok());
-    offset.filter(|offset| offset / 8 < MOST_BYTES).ok_or(WRONG_OFFSET)
+    offset.filter(|offset| offset / 8 < most_bytes).ok_or(WRONG_OFFSET)
 }
 
 fn bit(text: &[u8]) -> Outcome<bool> {
@@ -28,7 +32,7 @@ fn bit_at(bytes: &[u8], index: usize) -> bool {
 }
 
 pub(crate) fn setbit(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let (offset, bit) = (offset(&arguments[2])?, bit(&arguments[3])?);
+    let (offset, bit) = (offset(&arguments[2], MOST_BYTES)?, bit(&arguments[3])?);
     let entry = context.entry(&arguments[1])?;
     let mut value = entry.string()?.unwrap_or_default().to_vec();
     let old = bit_at(&value, offset);
@@ -47,7 +51,7 @@ pub(crate) fn setbit(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcom
 }
 
 pub(crate) fn getbit(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
-    let offset = offset(&arguments[2])?;
+    let offset = offset(&arguments[2], MOST_READ)?;
     let entry = context.entry(&arguments[1])?;
     Ok(Reply::flag(bit_at(entry.string()?.unwrap_or_default(), offset)))
 }

@@ -131,6 +131,9 @@ fn answers_at_the_edges_are_those_of_redis() {
         ("zrangestore near absent bound + bylex", "-ERR min or max not valid string range item"),
         ("zrange z - + bylex bylex", "-ERR syntax error"),
         ("zrange z 0 -1 rev rev", "-ERR syntax error"),
+        ("getbit text 4294967295", ":0"),
+        ("getbit text 4294967296", "-ERR bit offset is not an integer or out of range"),
+        ("bitfield_ro text get u8 4294967288 get u8 0", "*2 :0 :119"),
         ("geoadd earth -49 33.5 here", ":1"),
         ("geopos earth here absent", "*2 *2 $19 -49.000002443790436 $18 33.499998990657744 *-1"),
     ]);
