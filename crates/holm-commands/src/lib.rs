@@ -93,7 +93,7 @@ pub use joined::{RepliesAndEffects, may_share};
 pub use lookups::Lookups;
 pub use number::{count, float, format_float, integer, parse_float, parse_integer};
 pub use one_key::may_share_reads;
-pub use over_holm::{Databases, flushed_database};
+pub use over_holm::{Databases, READ_ONLY, flushed_database};
 pub use random::Random;
 pub use record::describe_record;
 pub use refusal::{NO_SUCH_KEY, Outcome, Refusal, SYNTAX, WRONG_TYPE};

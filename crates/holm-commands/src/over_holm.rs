@@ -263,7 +263,7 @@ impl Spaces for Databases {
 }
 
 /// A store that refuses writes says so.
-const READ_ONLY: Refusal = Refusal::text("READONLY the connection reads at a snapshot: end it before you write");
+pub const READ_ONLY: Refusal = Refusal::text("READONLY the connection reads at a snapshot: end it before you write");
 
 /// Reads of a snapshot.
 pub(crate) struct AtSnapshot<'d> {

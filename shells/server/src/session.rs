@@ -17,7 +17,8 @@ use holm::{Snapshot, Transaction};
 use holm_accounts::Denied;
 use holm_commands::{
     ALONE, Arguments, At, BLOCKING, Command, Effects, FAST, Function, Lookups, NO_AUTH, Outcome, OwnedArguments,
-    Protocol, Refusal, Reply, RequestLimits, SERVED, Signal, TWO, UNQUEUED, WRITE, is_of_http, unknown_command,
+    Protocol, READ_ONLY, Refusal, Reply, RequestLimits, SERVED, Signal, TWO, UNQUEUED, WRITE, is_of_http,
+    unknown_command,
 };
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -428,6 +429,11 @@ impl Session {
     /// Returns whether replies wait until what they tell is synced.
     pub(crate) fn is_synced(&self, shared: &Shared) -> bool {
         self.acknowledge.unwrap_or(shared.settings.acknowledge) == Acknowledge::Synced
+    }
+
+    /// Refuses what writes by itself if the client reads at a snapshot.
+    pub(crate) fn refuse_at_snapshot(&self) -> Outcome<()> {
+        if self.snapshot.is_some() { Err(READ_ONLY) } else { Ok(()) }
     }
 
     /// Called before a command that writes.

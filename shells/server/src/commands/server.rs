@@ -21,6 +21,7 @@ fn check_flush_option(arguments: &Arguments<'_>) -> Outcome<()> {
 
 pub(super) fn flushdb(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     check_flush_option(arguments)?;
+    session.refuse_at_snapshot()?;
     session.before_write(shared);
     shared.replace_databases(|databases| databases.flush([session.database]))?;
     shared.tracking.flush(shared);
@@ -29,6 +30,7 @@ pub(super) fn flushdb(session: &mut Session, shared: &Shared, arguments: &Argume
 
 pub(super) fn flushall(session: &mut Session, shared: &Shared, arguments: &Arguments<'_>) -> Outcome<Reply> {
     check_flush_option(arguments)?;
+    session.refuse_at_snapshot()?;
     session.before_write(shared);
     shared.replace_databases(|databases| databases.flush(0..databases.count()))?;
     shared.tracking.flush(shared);
@@ -42,6 +44,7 @@ pub(super) fn swapdb(session: &mut Session, shared: &Shared, arguments: &Argumen
         database(shared, &arguments[at])
     };
     let (one, other) = (number(1, "first")?, number(2, "second")?);
+    session.refuse_at_snapshot()?;
     session.before_write(shared);
     shared.replace_databases(|databases| databases.swap(one, other))?;
     shared.waiting.wake_all(&shared.mailboxes);

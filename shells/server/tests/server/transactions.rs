@@ -126,6 +126,9 @@ fn a_snapshot_reads_one_instant_over_many_calls() {
         ("lrange l 0 -1", "[x]"),
         ("holm.range - +", "[a l]"),
         ("set a 9", "-READONLY the connection reads at a snapshot: end it before you write"),
+        ("flushdb", "-READONLY the connection reads at a snapshot: end it before you write"),
+        ("flushall", "-READONLY the connection reads at a snapshot: end it before you write"),
+        ("swapdb 0 1", "-READONLY the connection reads at a snapshot: end it before you write"),
         ("holm.snapshot end", "1"),
         ("mget a b", "[2 3]"),
     ]);
