@@ -65,8 +65,13 @@ pub(crate) fn refusal(error: holm::Error) -> Refusal {
 fn feed_and_epoch(shared: &Shared, arguments: &Arguments<'_>) -> Outcome<(Arc<Mutex<Followed>>, u64)> {
     let after = parse_integer(&arguments[3]).and_then(|epoch| u64::try_from(epoch).ok()).ok_or(SYNTAX)?;
     let feed = shared.feeds.find(&arguments[2]).ok_or(Refusal::text("NOFEED there is no such feed: open it"))?;
-    if after < lock(&feed).acknowledged() {
+    let acknowledged = lock(&feed).acknowledged();
+    if after < acknowledged {
         return Err(Refusal::text("NOFEED that epoch was acknowledged already: what came behind it is forgotten"));
+    }
+    // What the feed has given is durable, so it lies before the active epoch.
+    if after > acknowledged && after >= shared.databases().holm().stats().epochs.active {
+        return Err(Refusal::text("ERR that epoch is to come: acknowledge what the feed has given"));
     }
     Ok((feed, after))
 }

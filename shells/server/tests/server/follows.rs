@@ -79,6 +79,22 @@ fn a_feed_has_one_follower_which_is_told_why_it_ends() {
     assert!(other.ask("holm.changes follow mine 0").starts_with("-NOFEED there is no such feed"));
 }
 
+/// An epoch to come made a feed forget all that came up to it.
+#[test]
+fn what_is_to_come_is_not_acknowledged() {
+    let served = Served::new(&[]);
+    let mut client = served.client();
+    let begin = client.ask("holm.changes open mine");
+    let refusal = "-ERR that epoch is to come: acknowledge what the feed has given";
+    for line in ["holm.changes read mine", "holm.changes acknowledge mine", "holm.changes follow mine"] {
+        assert_eq!(client.ask(&format!("{line} 9000000000")), refusal);
+    }
+    assert_eq!(client.ask("holm.changes list"), format!("[mine {begin}]"));
+    client.script(&[("set key value", "OK"), ("waitaof 1 0 0", "[1 0]")]);
+    let changes = client.ask(&format!("holm.changes read mine {begin}"));
+    assert!(changes.contains("[set 0 key string value]"), "{changes}");
+}
+
 #[test]
 fn a_user_who_may_no_more_read_all_keys_is_sent_nothing_more() {
     let served = Served::new(&[]);
