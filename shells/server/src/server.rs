@@ -18,6 +18,7 @@ use mio::net::{TcpListener, UnixListener};
 use mio::{Events, Interest, Poll, Token};
 use std::io::{self, ErrorKind, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -245,8 +246,10 @@ impl Acceptor {
         }
         let mut unix = None;
         if let Some(path) = &settings.unix_socket {
-            // A socket that a server has left behind; nobody listens on it.
-            if std::os::unix::net::UnixStream::connect(path).is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
+            // A socket that a server has left behind; nobody listens on it. A file refuses connections as well.
+            let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+            let is_refused = |error: io::Error| error.kind() == ErrorKind::ConnectionRefused;
+            if is_socket && std::os::unix::net::UnixStream::connect(path).is_err_and(is_refused) {
                 std::fs::remove_file(path).with_context(|| format!("removing {}", path.display()))?;
             }
             let mut listener = UnixListener::bind(path).with_context(|| format!("listening on {}", path.display()))?;

@@ -1,6 +1,8 @@
 //! Bytes on the wire: both versions, typed lines, pipelines, limits, passwords.
 
 use crate::client::{Client, Served, encode};
+use holm_server::{Server, Settings};
+use std::os::unix::net::{UnixListener, UnixStream};
 
 #[test]
 fn typed_lines_pipelines_and_large_values_arrive_whole() {
@@ -92,9 +94,26 @@ fn a_password_is_needed_where_one_is_set() {
 #[test]
 fn an_address_beyond_the_loopback_needs_a_password() {
     let path = std::path::Path::new("never-made.holm");
-    let refused = holm_server::Settings::for_folder(path, &["--listen", "0.0.0.0:0"]).unwrap_err();
+    let refused = Settings::for_folder(path, &["--listen", "0.0.0.0:0"]).unwrap_err();
     assert!(refused.to_string().contains("without a password"), "{refused}");
-    assert!(holm_server::Settings::for_folder(path, &["--listen", "0.0.0.0:0", "--requirepass", "coral"]).is_ok());
+    assert!(Settings::for_folder(path, &["--listen", "0.0.0.0:0", "--requirepass", "coral"]).is_ok());
+}
+
+/// A file at the path of the Unix socket was removed, as if a server had left it behind.
+#[test]
+fn a_unix_socket_replaces_a_socket_and_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, socket) = (folder.path().join("test.holm"), folder.path().join("socket"));
+    let settings = || Settings::for_folder(&path, &["--unix-socket", socket.to_str().unwrap()]).unwrap();
+    std::fs::write(&socket, "kept").unwrap();
+    assert!(Server::start(settings()).is_err());
+    assert_eq!(std::fs::read_to_string(&socket).unwrap(), "kept");
+    std::fs::remove_file(&socket).unwrap();
+    drop(UnixListener::bind(&socket).unwrap());
+    let server = Server::start(settings()).unwrap();
+    assert!(UnixStream::connect(&socket).is_ok());
+    server.stop();
+    server.join().unwrap();
 }
 
 #[test]
@@ -112,11 +131,11 @@ fn a_file_of_options_comes_before_the_command_line() {
     let file = folder.path().join("server.conf");
     std::fs::write(&file, "# a comment\nworkers 3\n\nacknowledge synced\nrequirepass \"coral\"\n").unwrap();
     let options = ["--config", file.to_str().unwrap(), "--workers", "2"];
-    let settings = holm_server::Settings::for_folder(folder.path(), &options).unwrap();
+    let settings = Settings::for_folder(folder.path(), &options).unwrap();
     assert_eq!((settings.workers, settings.acknowledge), (Some(2), holm_server::Acknowledge::Synced));
     assert_eq!(settings.requirepass.as_deref(), Some("coral"));
     std::fs::write(&file, "wrokers 3\n").unwrap();
-    assert!(holm_server::Settings::for_folder(folder.path(), &options).is_err());
+    assert!(Settings::for_folder(folder.path(), &options).is_err());
 }
 
 #[test]
@@ -133,7 +152,7 @@ fn what_is_set_is_written_to_the_file_of_options() {
     let text = std::fs::read_to_string(&file).unwrap();
     assert_eq!(text, "# of this test\nmaxclients 9\nrequirepass \"coral reef\"\nslowlog-max-len 3\n");
     served.stop();
-    let settings = holm_server::Settings::for_folder(folder.path(), &options).unwrap();
+    let settings = Settings::for_folder(folder.path(), &options).unwrap();
     assert_eq!((settings.maxclients, settings.slowlog_max_len), (9, 3));
     let without = Served::new(&[]);
     assert_eq!(without.client().ask("config rewrite"), "-ERR The server is running without a config file");
