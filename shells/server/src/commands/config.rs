@@ -140,7 +140,10 @@ fn set(shared: &Shared, name: &[u8], value: &[u8]) -> Outcome<()> {
     let size =
         || number().and_then(|number| usize::try_from(number).map_err(|_| wrong("argument must not be negative")));
     match &name[..] {
-        "maxclients" => shared.max_clients.store(size()?.max(1), Ordering::Relaxed),
+        "maxclients" => match size()? {
+            0 => return Err(wrong("argument must be at least 1")),
+            most => shared.max_clients.store(most, Ordering::Relaxed),
+        },
         "client-output-buffer-limit" => shared.output_limits.set(&text).map_err(wrong)?,
         "requirepass" => {
             shared.acl.set_default_password(value).map_err(|why| wrong(&why))?;

@@ -72,6 +72,10 @@ fn config_set_changes_all_parameters_or_none() {
         ("config set maxclients 77 nothing 1", "-ERR Unknown option or number of arguments for CONFIG SET - 'nothing'"),
         ("config get maxclients", "[maxclients 10000]"),
         (
+            "config set maxclients 0",
+            "-ERR CONFIG SET failed (possibly related to argument 'maxclients') - argument must be at least 1",
+        ),
+        (
             "config set hz 20 slowlog-max-len 9 latency-tracking perhaps",
             "-ERR CONFIG SET failed (possibly related to argument 'latency-tracking') - argument must be 'yes' or 'no'",
         ),
