@@ -89,8 +89,12 @@ pub(crate) fn set(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<R
     let is_present = entry.live().is_some();
     let is_done = !(if_absent && is_present || if_present && !is_present);
     if is_done {
+        let is_given = matches!(expire, Some(Expire::At(_)));
         let expiry = expire.unwrap_or(Expire::Never).at(&entry);
         store_until(context, &entry, &arguments[2], expiry)?;
+        if is_given {
+            note_same_time(context, &entry, expiry);
+        }
     }
     match (get, is_done) {
         (true, _) => string_reply(entry.into_live()),
@@ -105,6 +109,13 @@ fn store_until(context: &Context<'_>, entry: &Entry<'_>, value: &[u8], expiry: O
         return context.delete(entry).map(drop);
     }
     context.put_string(entry, value, expiry)
+}
+
+/// Notes that a time was given that the key had before: each time that is given is an event.
+fn note_same_time(context: &Context<'_>, entry: &Entry<'_>, expiry: Option<Millis>) {
+    if expiry.is_some_and(|expiry| expiry > context.now) && expiry == entry.expiry() {
+        context.note_event(entry.database, None, "expire", &entry.key);
+    }
 }
 
 pub(crate) fn setnx(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome<Reply> {
@@ -122,7 +133,9 @@ fn set_for(context: &Context<'_>, arguments: &Arguments<'_>, unit: Unit) -> Outc
         return Err(invalid_expire(context));
     }
     let expiry = deadline(context, number, unit)?;
-    context.put_string(&context.entry(&arguments[1])?, &arguments[3], Some(expiry))?;
+    let entry = context.entry(&arguments[1])?;
+    context.put_string(&entry, &arguments[3], Some(expiry))?;
+    note_same_time(context, &entry, Some(expiry));
     Ok(Reply::OK)
 }
 
@@ -162,7 +175,9 @@ pub(crate) fn getex(context: &Context<'_>, arguments: &Arguments<'_>) -> Outcome
     let entry = context.entry(&arguments[1])?;
     if let (Some(value), Some(expire)) = (entry.string()?, expire) {
         let expiry = expire.at(&entry);
-        if expiry != entry.expiry() {
+        if expiry == entry.expiry() {
+            note_same_time(context, &entry, expiry);
+        } else {
             store_until(context, &entry, value, expiry)?;
         }
     }
