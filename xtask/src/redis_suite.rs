@@ -18,6 +18,7 @@ const UNITS: &[&str] = &[
     "type/string", "type/incr", "type/hash", "type/list", "type/list-2", "type/list-3", "type/set", "type/zset",
     "keyspace", "scan", "expire", "multi", "protocol", "pubsub", "info-command", "slowlog", "querybuf", "bitops",
     "bitfield", "hyperloglog", "geo", "sort", "dump", "quit", "acl", "auth", "info", "latency-monitor", "obuf-limits",
+    "tracking", "pause",
 ];
 
 /// Those of them that start servers of their own, with settings of their own. A script stands in for Redis there.

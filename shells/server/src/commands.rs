@@ -90,7 +90,7 @@ const OF_THE_SERVER: &[Command<OwnFunction>] = &[
         "COUNT, LIST, INFO, DOCS, GETKEYS, GETKEYSANDFLAGS, HELP"), subcommands::COMMAND),
     of("time", 1, FAST, NONE, server::time, "Returns the time of the day"),
     of("flushdb", -1, WHOLE, NONE, server::flushdb, "Removes all keys of a database at one instant"),
-    of("flushall", -1, WHOLE, NONE, server::flushall, "Removes all keys, of one database after the other"),
+    of("flushall", -1, WHOLE, NONE, server::flushall, "Removes all keys of all databases at one instant"),
     of("swapdb", 3, WHOLE, NONE, server::swapdb, "Lets two databases change places"),
     container(of("slowlog", -2, ADMIN, NONE, server::slowlog, "GET, LEN, RESET, HELP"), subcommands::SLOWLOG),
     container(of("latency", -2, ADMIN, NONE, latency::latency,
