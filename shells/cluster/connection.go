@@ -14,8 +14,8 @@ import (
 
 const (
 	readBytes = 64 << 10
-	// The most bytes of one command: it must fit into an entry of the log.
-	mostRequestBytes = 16 << 20
+	// The most bytes of a transaction: it must fit into an entry of the log.
+	mostCommandBytes = 16 << 20
 	// The most bytes of one client's commands that become one part.
 	mostPartBytes = 512 << 10
 )
@@ -103,7 +103,7 @@ func (c *connection) run() {
 	buffer := make([]byte, 0, readBytes)
 	var routes []route
 	for {
-		if len(buffer) >= mostRequestBytes {
+		if len(buffer) >= mostCommandBytes {
 			_, _ = c.net.Write(appendError(nil, "ERR Protocol error: a command has more than 16 MiB"))
 			return
 		}
@@ -304,6 +304,11 @@ func (c *connection) alone(one route) {
 		c.queue(one, name)
 		return
 	}
+	c.carryOut(one, name)
+}
+
+// carryOut carries out a command by its kind and its name in lower case.
+func (c *connection) carryOut(one route, name string) {
 	switch one.kind {
 	case routeCross:
 		c.done++

@@ -5,18 +5,26 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 )
 
 const crossSlot = "CROSSSLOT Keys in request don't hash to the same slot"
 
 // transaction is what a client has queued.
 type transaction struct {
-	requests [][]byte
+	commands []route
 	bytes    int
+	// The slot of the keys, once a command has some.
 	slot     int
+	hasSlot  bool
 	writes   bool
 	isFailed bool
 }
+
+// Commands without keys that this node answers itself when EXEC carries the others out.
+var queuedFront = map[string]bool{"acl": true, "asking": true, "client": true, "cluster": true, "command": true,
+	"config": true, "echo": true, "info": true, "ping": true, "readonly": true, "readwrite": true, "select": true,
+	"time": true, "unwatch": true, "wait": true}
 
 // endsTransaction returns whether a command is carried out within MULTI.
 func endsTransaction(name string) bool {
@@ -35,34 +43,36 @@ func (c *connection) abort() {
 }
 
 func (c *connection) queue(one route, name string) {
-	group := c.groupFor(c.host.placement.Load(), one.slot)
+	isKeyed := one.kind == routeKeyed
 	switch {
-	case one.kind == routeCross,
-		one.kind == routeKeyed && len(c.multi.requests) > 0 && one.slot != c.multi.slot,
-		one.kind == routeKeyed && len(c.watches) > 0 && one.slot != c.watchSlot:
+	case one.kind == routeCross, isKeyed && c.multi.hasSlot && one.slot != c.multi.slot,
+		isKeyed && len(c.watches) > 0 && one.slot != c.watchSlot:
 		c.abort()
 		c.out = appendError(c.out, crossSlot)
-	case one.kind != routeKeyed:
+		return
+	case !isKeyed && one.kind != routeAnywhere && !(one.kind == routeFront && queuedFront[name]):
 		c.abort()
 		c.out = appendError(c.out, "ERR the command '"+name+"' cannot be part of a transaction in a cluster")
-	default:
-		if moved := c.moved(one.slot, group); moved != nil {
+		return
+	case isKeyed:
+		if moved := c.moved(one.slot, c.groupFor(c.host.placement.Load(), one.slot)); moved != nil {
 			c.abort()
 			c.out = append(c.out, moved...)
 			return
 		}
-		if c.multi.bytes += len(one.request); c.multi.bytes > mostRequestBytes {
-			// What was queued is of no use any more, and may be large.
-			c.abort()
-			c.multi.requests = nil
-			c.out = appendError(c.out, "ERR a transaction has more than 16 MiB")
-			return
-		}
-		c.multi.requests = append(c.multi.requests, bytes.Clone(one.request))
-		c.multi.slot = one.slot
+		c.multi.slot, c.multi.hasSlot = one.slot, true
 		c.multi.writes = c.multi.writes || one.writes
-		c.out = appendStatus(c.out, "QUEUED")
 	}
+	if c.multi.bytes += len(one.request); c.multi.bytes > mostCommandBytes {
+		// What was queued is of no use any more, and may be large.
+		c.abort()
+		c.multi.commands = nil
+		c.out = appendError(c.out, "ERR a transaction has more than 16 MiB")
+		return
+	}
+	one.request = bytes.Clone(one.request)
+	c.multi.commands = append(c.multi.commands, one)
+	c.out = appendStatus(c.out, "QUEUED")
 }
 
 func (c *connection) unwatch() { c.watches = nil }
@@ -98,57 +108,71 @@ func execute(c *connection, _ route, _ []string) {
 		c.out = appendError(c.out, "EXECABORT Transaction discarded because of previous errors.")
 		return
 	}
-	if len(queued.requests) == 0 {
-		c.out = appendArray(c.out, 0)
-		return
-	}
 	if c.host.tests.unwatched {
 		watches = nil
 	}
 	// What the user may do can have changed since the commands were queued.
-	allowed, refused := c.allowed(queued.requests)
-	if len(allowed) == 0 {
-		c.out = append(c.out, withRefusals(appendArray(nil, 0), refused)...)
-		return
+	known := c.refusals(queued.commands)
+	var requests [][]byte
+	for at, one := range queued.commands {
+		if one.kind == routeKeyed && known[at] == nil {
+			requests = append(requests, one.request)
+		}
 	}
-	part := appendPart(nil, partTransaction, c.protocol, watches, allowed...)
-	reply, err := c.deliver(queued.slot, part, queued.writes || len(watches) > 0, nil)
-	if err != nil {
-		reply = appendError(nil, err.Error())
+	reply := appendArray(nil, 0)
+	if len(requests) > 0 || len(watches) > 0 {
+		slot := queued.slot
+		if !queued.hasSlot {
+			slot = c.watchSlot
+		}
+		var err error
+		part := appendPart(nil, partTransaction, c.protocol, watches, requests...)
+		if reply, err = c.deliver(slot, part, queued.writes || len(watches) > 0, nil); err != nil {
+			reply = appendError(nil, err.Error())
+		}
+	}
+	if hasRun(reply) && len(requests) < len(queued.commands) {
+		c.answerQueued(queued.commands, known)
+		reply = merged(reply, known)
 	}
 	if hasRun(reply) {
-		c.done += int64(len(allowed))
-		reply = withRefusals(reply, refused)
+		c.done += int64(len(requests))
 	}
 	c.out = append(c.out, reply...)
 }
 
-// allowed returns the commands that the user may carry out, and for each of all the reply if it may not; nothing if it
-// may carry all of them out.
-func (c *connection) allowed(requests [][]byte) (allowed, refused [][]byte) {
-	if c.account.mayDoAll.Load() {
-		return requests, nil
-	}
-	refused = make([][]byte, len(requests))
-	for at, one := range requests {
-		if refused[at] = c.denied(one, true); refused[at] == nil {
-			allowed = append(allowed, one)
+// refusals returns for each command the reply if the user may not carry it out.
+func (c *connection) refusals(commands []route) [][]byte {
+	refused := make([][]byte, len(commands))
+	if !c.account.mayDoAll.Load() {
+		for at, one := range commands {
+			refused[at] = c.denied(one.request, true)
 		}
 	}
-	return allowed, refused
+	return refused
 }
 
-// withRefusals puts refusals between the replies of the commands that were carried out.
-func withRefusals(reply []byte, refused [][]byte) []byte {
-	if refused == nil {
-		return reply
+// answerQueued carries out what is not the group's, and puts the replies at their places.
+func (c *connection) answerQueued(commands []route, known [][]byte) {
+	out := c.out
+	for at, one := range commands {
+		if one.kind != routeKeyed && known[at] == nil {
+			c.out = nil
+			c.carryOut(one, strings.ToLower(firstWord(one.request)))
+			known[at] = c.out
+		}
 	}
+	c.out = out
+}
+
+// merged puts the replies of a group between those that are known.
+func merged(reply []byte, known [][]byte) []byte {
 	each, err := elements(reply)
 	if err != nil {
 		return appendError(nil, "ERR a bug: "+err.Error())
 	}
-	reply = appendArray(nil, len(refused))
-	for _, one := range refused {
+	reply = appendArray(nil, len(known))
+	for _, one := range known {
 		if one == nil && len(each) > 0 {
 			one, each = each[0], each[1:]
 		}

@@ -57,3 +57,44 @@ func TestWhatCannotBeCarriedOutIsNotQueued(t *testing.T) {
 	play(t, node, [2]string{"MULTI", "OK"}, [2]string{"SET key 1", "QUEUED"},
 		[2]string{"OBJECT ENCODING key", "QUEUED"}, [2]string{"EXEC", "[OK int]"})
 }
+
+// Commands without keys were refused within MULTI, which clients use to ask for the time of a transaction, or to be sure
+// that a connection is there.
+func TestCommandsWithoutKeysAreQueued(t *testing.T) {
+	cluster := start(t, trial.Settings{Groups: 2})
+	client, other := cluster.Node(0), cluster.Node(1)
+	defer client.Close()
+	defer other.Close()
+	node := client.Conn()
+	defer node.Close()
+	play(t, node,
+		[2]string{"MULTI", "OK"},
+		[2]string{"PING", "QUEUED"},
+		[2]string{"SET key 1", "QUEUED"},
+		[2]string{"ECHO reef", "QUEUED"},
+		[2]string{"CLIENT SETNAME diver", "QUEUED"},
+		[2]string{"OBJECT HELP", "QUEUED"},
+		[2]string{"UNWATCH", "QUEUED"},
+		[2]string{"INCR key", "QUEUED"},
+		[2]string{"CLIENT GETNAME", "QUEUED"},
+		[2]string{"SELECT 1", "QUEUED"},
+		[2]string{"TIME", "QUEUED"},
+		[2]string{"EXEC", "[PONG OK reef OK [OBJECT <subcommand>"},
+		[2]string{"GET key", "2"},
+		[2]string{"CLIENT GETNAME", "diver"},
+		[2]string{"MULTI", "OK"}, [2]string{"PING again", "QUEUED"}, [2]string{"EXEC", "[again]"},
+		[2]string{"MULTI", "OK"}, [2]string{"FLUSHALL", "ERR the command 'flushall' cannot be part of a transaction"},
+		[2]string{"EXEC", "EXECABORT"})
+	// A watched key that changes keeps them back too, and an empty transaction.
+	for _, queued := range [][2]string{{"CLIENT SETNAME other", "QUEUED"}, {"", ""}} {
+		play(t, node, [2]string{"WATCH key", "OK"})
+		must(t, other.Incr(context.Background(), "key").Err())
+		play(t, node, [2]string{"MULTI", "OK"})
+		if queued[0] != "" {
+			play(t, node, queued)
+		}
+		play(t, node, [2]string{"EXEC", "redis: nil"}, [2]string{"CLIENT GETNAME", "diver"})
+	}
+	play(t, node, [2]string{"WATCH key", "OK"}, [2]string{"MULTI", "OK"}, [2]string{"PING", "QUEUED"},
+		[2]string{"EXEC", "[PONG]"})
+}
