@@ -40,9 +40,11 @@ type connection struct {
 	multi     *transaction
 	watches   []watch
 	watchSlot int
-	out       []byte
-	pending   []pending
-	batches   []*batch
+	// The bytes of the keys.
+	watchBytes int
+	out        []byte
+	pending    []pending
+	batches    []*batch
 	// The placement that is looked at while something is pending: commands about a slot go to one group, in their order.
 	placement *placement
 	// What a backup reads.

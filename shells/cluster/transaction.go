@@ -10,6 +10,13 @@ import (
 
 const crossSlot = "CROSSSLOT Keys in request don't hash to the same slot"
 
+// The most keys that a connection watches, and the most bytes of them: a part counts its watches by 2 bytes, and what does
+// not fit there would be taken for another part by all replicas.
+const (
+	mostWatches    = 1<<16 - 1
+	mostWatchBytes = 4 << 20
+)
+
 // transaction is what a client has queued.
 type transaction struct {
 	commands []route
@@ -75,7 +82,7 @@ func (c *connection) queue(one route, name string) {
 	c.out = appendStatus(c.out, "QUEUED")
 }
 
-func (c *connection) unwatch() { c.watches = nil }
+func (c *connection) unwatch() { c.watches, c.watchBytes = nil, 0 }
 
 func multi(c *connection, _ route, _ []string) {
 	if c.multi != nil {
@@ -192,12 +199,17 @@ func watchKeys(c *connection, one route, given []string) {
 		c.out = appendError(c.out, "ERR WATCH inside MULTI is not allowed")
 		return
 	}
-	slot := one.slot
+	slot, bytes := one.slot, c.watchBytes
 	for _, key := range given[1:] {
+		bytes += len(key)
 		if slotOf([]byte(key)) != slot || len(c.watches) > 0 && slot != c.watchSlot {
 			c.out = appendError(c.out, crossSlot)
 			return
 		}
+	}
+	if len(c.watches)+len(given)-1 > mostWatches || bytes > mostWatchBytes {
+		c.out = appendError(c.out, "ERR a connection watches at most 65535 keys, with 4 MiB")
+		return
 	}
 	reply, err := c.deliver(slot, appendPart(nil, partFingerprints, c.protocol, nil, one.request), false, nil)
 	if err != nil {
@@ -212,6 +224,6 @@ func watchKeys(c *connection, one route, given []string) {
 		fingerprint := binary.LittleEndian.Uint64(reply[1+at*8:])
 		c.watches = append(c.watches, watch{key: []byte(key), fingerprint: fingerprint})
 	}
-	c.watchSlot = slot
+	c.watchSlot, c.watchBytes = slot, bytes
 	c.out = appendStatus(c.out, "OK")
 }

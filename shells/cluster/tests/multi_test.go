@@ -98,3 +98,27 @@ func TestCommandsWithoutKeysAreQueued(t *testing.T) {
 	play(t, node, [2]string{"WATCH key", "OK"}, [2]string{"MULTI", "OK"}, [2]string{"PING", "QUEUED"},
 		[2]string{"EXEC", "[PONG]"})
 }
+
+// The number of watches has two bytes in an entry: with more of them no replica could apply it, and none after it.
+func TestTooManyWatchesAreRefused(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{Groups: 1}), context.Background()
+	client := cluster.Node(0)
+	defer client.Close()
+	node := client.Conn()
+	defer node.Close()
+	watch := func(count int) error {
+		request := []any{"WATCH"}
+		for at := range count {
+			request = append(request, fmt.Sprint("{w}", at))
+		}
+		return node.Do(ctx, request...).Err()
+	}
+	play(t, node, [2]string{"SET {w}0 1", "OK"})
+	must(t, watch(40_000))
+	if err := watch(40_000); err == nil || !strings.HasPrefix(err.Error(), "ERR a connection watches at most 65535 keys") {
+		t.Error("80,000 keys are watched:", err)
+	}
+	play(t, node, [2]string{"MULTI", "OK"}, [2]string{"INCR {w}0", "QUEUED"}, [2]string{"EXEC", "[2]"},
+		[2]string{"GET {w}0", "2"})
+	must(t, cluster.Equal(ctx))
+}
