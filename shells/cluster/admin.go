@@ -98,17 +98,17 @@ func (h *host) administer(verb string, given []string) ([]byte, error) {
 	case verb == "JOIN" && (len(given) == 4 || len(given) == 5):
 		return h.join(given[0], member{Address: given[1], Raft: given[2], Plain: given[3]}, given[4:])
 	case verb == "DRAIN" && len(given) == 1:
-		return nil, h.changeNode(given[0], func(_ *placement, one *placed) error {
+		return nil, h.changeNode(given[0], false, func(_ *placement, one *placed) error {
 			one.State = nodeDraining
 			return nil
 		})
 	case verb == "RETURN" && len(given) == 1:
-		return nil, h.changeNode(given[0], func(_ *placement, one *placed) error {
+		return nil, h.changeNode(given[0], false, func(_ *placement, one *placed) error {
 			one.State = nodeUp
 			return nil
 		})
 	case verb == "REMOVE" && (len(given) == 1 || len(given) == 2 && strings.EqualFold(given[1], "GONE")):
-		return nil, h.changeNode(given[0], func(p *placement, one *placed) error {
+		return nil, h.changeNode(given[0], true, func(p *placement, one *placed) error {
 			if len(given) == 1 && p.has(one.ID) {
 				return fmt.Errorf("node %d has replicas: drain it first; if it does not come back, say that it is gone", one.ID)
 			}
@@ -213,8 +213,8 @@ func (h *host) join(folder string, one member, said []string) ([]byte, error) {
 	return json.Marshal(made)
 }
 
-// changeNode changes what the placement says of a node.
-func (h *host) changeNode(given string, by func(*placement, *placed) error) error {
+// changeNode changes what the placement says of a node. One that is gone can be removed again, and nothing else.
+func (h *host) changeNode(given string, isRemoval bool, by func(*placement, *placed) error) error {
 	id, err := strconv.ParseUint(given, 10, 64)
 	if err != nil {
 		return fmt.Errorf("%q is no id of a node", given)
@@ -225,6 +225,9 @@ func (h *host) changeNode(given string, by func(*placement, *placed) error) erro
 			return false, fmt.Errorf("there is no node %d", id)
 		}
 		if one.State == nodeGone {
+			if isRemoval {
+				return false, nil
+			}
 			return false, fmt.Errorf("node %d is gone for good", id)
 		}
 		if err := by(p, one); err != nil {
@@ -299,7 +302,7 @@ func (h *host) wantMove(givenSlots, givenGroup string) error {
 		by := map[int][]slotRange{}
 		for slot, from := range p.groups {
 			isGiven := slices.ContainsFunc(ranges, func(one slotRange) bool { return one[0] <= slot && slot <= one[1] })
-			if !isGiven || int(from) == to {
+			if !isGiven || int(from) == to || p.isMoving(slot, to) {
 				continue
 			}
 			list := by[int(from)]

@@ -55,6 +55,8 @@ func backup(arguments []string) error {
 	if *to == "" {
 		return errors.New("--to is needed: the folder of the backup")
 	}
+	// A name that ends with a slash has no neighbour.
+	*to = filepath.Clean(*to)
 	if _, err := os.Lstat(*to); !errors.Is(err, os.ErrNotExist) {
 		return errors.Join(fmt.Errorf("%s: %w", *to, errBackupExists), err)
 	}

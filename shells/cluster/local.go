@@ -44,7 +44,9 @@ func local(arguments []string) error {
 	port := flags.Int("port", 7001, "the port of the first node for clients; those of the others follow")
 	groups := flags.Int("groups", 16, "the number of groups")
 	election := flags.Uint64("election-ms", defaultElection, "without a leader for that long, an election")
-	_ = flags.Parse(arguments)
+	if err := parseOptions(flags, arguments); err != nil {
+		return err
+	}
 	if *folder == "" {
 		return errors.New("--folder is needed")
 	}

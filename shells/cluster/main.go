@@ -58,6 +58,11 @@ func main() {
 		"backup": backup, "restore": restoreBackup,
 	}
 	verb, ok := verbs[os.Args[1]]
+	switch os.Args[1] {
+	case "help", "--help", "-h":
+		fmt.Print(usage)
+		return
+	}
 	if !ok {
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
@@ -66,6 +71,15 @@ func main() {
 		fmt.Fprintln(os.Stderr, "holm-cluster:", err)
 		os.Exit(1)
 	}
+}
+
+// parseOptions reads the options of a verb, and refuses other words: an option behind one would not be read.
+func parseOptions(flags *flag.FlagSet, arguments []string) error {
+	_ = flags.Parse(arguments)
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q is no option of %s, and what follows it is not read", flags.Arg(0), flags.Name())
+	}
+	return nil
 }
 
 // parseMembers reads ID=ADDRESS/RAFT-ADDRESS[/PLAIN-ADDRESS], separated by commas.
@@ -101,7 +115,9 @@ func initialize(arguments []string) error {
 	flags.StringVar(&made.Key, "key", "", "key of this node's certificate")
 	made.TLS.describe(flags)
 	flags.StringVar(&made.TLS.Clients, "tls-client-ca", "", "clients must have a certificate of this authority")
-	_ = flags.Parse(arguments)
+	if err := parseOptions(flags, arguments); err != nil {
+		return err
+	}
 	if *folder == "" || made.Cluster == "" {
 		return errors.New("--folder and --cluster are needed")
 	}
@@ -131,7 +147,9 @@ func serve(arguments []string) error {
 		"each (index), or for some time after one, by its clock (lease)")
 	refusals := flags.Uint64("acllog-max-len", 128, "how many refusals of users the node keeps for ACL LOG")
 	skew := flags.String("test-clock", "", "for tests: a file that says by how many milliseconds the clock is ahead")
-	_ = flags.Parse(arguments)
+	if err := parseOptions(flags, arguments); err != nil {
+		return err
+	}
 	if *reads != "index" && *reads != "lease" {
 		return fmt.Errorf("--reads is index or lease, and not %q", *reads)
 	}

@@ -34,7 +34,9 @@ func newOperator(verb string) *operator {
 }
 
 func (o *operator) parse(arguments []string) error {
-	_ = o.flags.Parse(arguments)
+	if err := parseOptions(o.flags, arguments); err != nil {
+		return err
+	}
 	if *o.at == "" {
 		return errors.New("--at is needed: the address of a node")
 	}
@@ -65,6 +67,17 @@ func join(arguments []string) error {
 	if *folder == "" || *address == "" || *raft == "" {
 		return errors.New("--folder, --address and --raft are needed")
 	}
+	own.ID, own.Groups, own.ElectionMilliseconds, own.SnapshotEntries = 1, 1, defaultElection, 10
+	own.Members = []member{{ID: 1, Address: *address, Raft: *raft, Plain: *plain}}
+	own.Password, own.TLS = asks.password, asks.secured
+	if id := joined(*folder, own.Members[0]); id != 0 {
+		sayJoined(id, *folder)
+		return nil
+	}
+	// The cluster hears of a node only if its folder can be made: it would wait for the node from then on.
+	if err := errors.Join(own.checkNew(), checkFolder(*folder)); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(*folder, 0o750); err != nil {
 		return err
 	}
@@ -92,8 +105,25 @@ func join(arguments []string) error {
 	if err := made.create(*folder); err != nil {
 		return err
 	}
-	fmt.Printf("node %d: `holm-cluster serve --folder %s` runs it\n", made.ID, *folder)
+	sayJoined(made.ID, *folder)
 	return os.Remove(markFile)
+}
+
+func sayJoined(id uint64, folder string) {
+	fmt.Printf("node %d: `holm-cluster serve --folder %s` runs it\n", id, folder)
+}
+
+// joined returns the id of the node of a folder, if it has joined at these addresses before; 0 if not.
+func joined(folder string, at member) uint64 {
+	made, err := readSettings(folder)
+	if err != nil || !made.IsJoined {
+		return 0
+	}
+	at.ID = made.ID
+	if made.self() != at {
+		return 0
+	}
+	return made.ID
 }
 
 func drain(arguments []string) error {

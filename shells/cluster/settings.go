@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 )
 
 // member is a node of the cluster, as all nodes know it.
@@ -123,10 +124,60 @@ func (s *settings) check() error {
 	return nil
 }
 
+// checkNew refuses what a node is not to be made with. Folders that were made before may have it.
+func (s *settings) checkNew() error {
+	for _, one := range s.Members {
+		addresses := []string{one.Address, one.Raft}
+		if one.Plain != "" {
+			addresses = append(addresses, one.Plain)
+		}
+		for _, address := range addresses {
+			if err := checkAddress(address); err != nil {
+				return fmt.Errorf("node %d: %w", one.ID, err)
+			}
+		}
+	}
+	given := 0
+	for _, file := range []string{s.Authority, s.Certificate, s.Key} {
+		if file != "" {
+			given++
+		}
+	}
+	if given != 0 && given != 3 {
+		return errors.New("certificates for the other nodes need --ca, --cert and --key")
+	}
+	return s.check()
+}
+
+// checkAddress refuses what others cannot connect to.
+func checkAddress(address string) error {
+	host, port, err := net.SplitHostPort(address)
+	number, invalid := strconv.ParseUint(port, 10, 16)
+	if err != nil || invalid != nil || host == "" || number == 0 {
+		return fmt.Errorf("an address is HOST:PORT, and not %q", address)
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		return fmt.Errorf("%s is announced to clients and to other nodes, which cannot connect to it", address)
+	}
+	return nil
+}
+
+// checkFolder refuses a folder that is a node, or has what another one has left: its logs are no new node's.
+func checkFolder(folder string) error {
+	for _, name := range []string{settingsFile, "raft", "node.holm"} {
+		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
+			return fmt.Errorf("%s has the %s of a node that was made there before", folder, name)
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // create writes the settings to a folder that has none. A node whose folder was lost must not come back as the same:
 // it would not know what it has promised to others.
 func (s *settings) create(folder string) error {
-	if err := s.check(); err != nil {
+	if err := errors.Join(s.checkNew(), checkFolder(folder)); err != nil {
 		return err
 	}
 	if s.Folder == "" {
@@ -140,14 +191,8 @@ func (s *settings) create(folder string) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(folder, settingsFile), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = file.Write(append(text, '\n')); err == nil {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
+	// Whole or not at all: a part of a file would be neither a node nor a folder for one.
+	return writeWhole(filepath.Join(folder, settingsFile), append(text, '\n'))
 }
 
 // readSettings reads those of a folder.

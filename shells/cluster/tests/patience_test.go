@@ -3,7 +3,6 @@
 package tests
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -21,10 +20,6 @@ func operate(t *testing.T, cluster *trial.Cluster, words ...string) {
 	t.Helper()
 	insist(t, func() error {
 		_, err := cluster.Operate(words[0], words[1:]...)
-		if err != nil && strings.Contains(err.Error(), "are being moved") {
-			// A try before it has begun that.
-			return nil
-		}
 		return err
 	})
 }
