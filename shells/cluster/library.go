@@ -71,9 +71,10 @@ func switched(set bool) C.uint32_t {
 
 // taken copies what a call gave, and frees it.
 func taken(out C.holm_bytes) []byte {
-	bytes := C.GoBytes(unsafe.Pointer(out.data), C.int(out.size))
+	// C.GoBytes takes no more than 2 GiB.
+	copied := append([]byte{}, unsafe.Slice((*byte)(unsafe.Pointer(out.data)), int(out.size))...)
 	C.holm_node_free(out)
-	return bytes
+	return copied
 }
 
 // checked makes an error of a code.

@@ -4,7 +4,8 @@
 //! divides entries among calls must not show either. Two outcomes would depend on it, and are taken care of:
 //!
 //! - *A transaction that is too large.* It is divided, and each entry has a transaction of its own. If one entry alone
-//!   is too large, the command that does not fit is refused.
+//!   is too large, the command that does not fit is refused, and an entry that removes garbage removes less of it. Room
+//!   for the state is taken first: an entry that fills the transaction must not be one that no replica can apply.
 //! - *A command that is refused after it has written.* The transaction begins anew without this command.
 
 use crate::applying::Applying;
@@ -13,11 +14,12 @@ use crate::fault::{Fault, Result};
 use crate::group::Group;
 use crate::marks::Marks;
 use crate::renew::renews;
+use crate::replies::Replies;
 use crate::requests::{each_request, unknown, with_length};
 use crate::space::Space;
 use crate::state::{STATE, State};
 use holm::{Error, Transaction};
-use holm_commands::{Arguments, Context, Outcome, Protocol, Refusal, Reply, WRITE, Within, run};
+use holm_commands::{Arguments, Context, Outcome, Refusal, Reply, WRITE, Within, run};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -25,6 +27,9 @@ use std::sync::Arc;
 
 /// How many records a sweep entry removes of each kind, at most about.
 const SWEPT: usize = 1_000;
+
+/// By how much less an entry removes that did not fit.
+const LESS: usize = 8;
 
 /// Commands that are left out, by their count within the call, with what they answer.
 type LeftOut = BTreeMap<usize, Cow<'static, str>>;
@@ -92,10 +97,11 @@ impl Group {
             space.rows.insert(STATE, State { applied, ..*held }.to_bytes())?;
             self.shared.db.sync()?;
         }
-        let (mut left_out, before) = (LeftOut::new(), self.slots());
+        let (mut left_out, mut share, before) = (LeftOut::new(), 1, self.slots());
         loop {
             let done = self.shared.db.transact(|transaction| {
-                let attempt = Attempt::new(self, &space, transaction, *held, &left_out, entries.len() == 1);
+                transaction.insert(&space.rows, STATE, [0; State::MOST_BYTES])?;
+                let attempt = Attempt::new(self, &space, transaction, *held, &left_out, (entries.len() == 1, share));
                 attempt.store.slots.replace(before.clone());
                 let answers = attempt.all(entries)?;
                 let state = attempt.store.state.get();
@@ -124,6 +130,7 @@ impl Group {
                         .iter()
                         .try_for_each(|entry| self.apply_run(held, std::slice::from_ref(entry), replies));
                 }
+                Err(Stop::TooLarge) if share < SWEPT => share *= LESS,
                 Err(Stop::TooLarge) => {
                     return Err(Fault::malformed("an entry that fits into a transaction", "a larger one"));
                 }
@@ -139,6 +146,8 @@ pub(crate) struct Attempt<'t> {
     pub(crate) store: Applying<'t>,
     left_out: &'t LeftOut,
     is_alone: bool,
+    /// Garbage is removed in portions that are so many times smaller.
+    share: usize,
     /// How many commands have run.
     count: Cell<usize>,
     /// The marks of the group, and those that the entries pass.
@@ -152,13 +161,13 @@ impl<'t> Attempt<'t> {
         transaction: &'t Transaction,
         state: State,
         left_out: &'t LeftOut,
-        is_alone: bool,
+        (is_alone, share): (bool, usize),
     ) -> Self {
         let (state, has_written) = (Cell::new(state), Cell::new(false));
         let within = Within { databases: space, transaction };
         let store = Applying { within, state, has_written, slots: RefCell::default() };
         let marks = RefCell::new(group.marks().clone());
-        Attempt { group, store, left_out, is_alone, count: Cell::new(0), marks }
+        Attempt { group, store, left_out, is_alone, share, count: Cell::new(0), marks }
     }
 
     fn all(&self, entries: &[(u64, Option<Entry<'_>>)]) -> std::result::Result<Vec<Vec<u8>>, Stop> {
@@ -199,29 +208,42 @@ impl<'t> Attempt<'t> {
     }
 
     fn sweep(&self, context: &Context<'_>) -> std::result::Result<(), Stop> {
-        match context.sweep_part(SWEPT) {
-            Ok(_) => Ok(()),
+        self.fits(context.sweep_part(self.portion(SWEPT)), "rows that can be swept").map(drop)
+    }
+
+    /// Returns how many records are removed of those that would be if they were short.
+    pub(crate) fn portion(&self, most: usize) -> usize {
+        (most / self.share).max(1)
+    }
+
+    /// Returns what an entry has done that removes garbage. If it does not fit, even alone, it begins anew with less.
+    pub(crate) fn fits<T>(&self, outcome: Outcome<T>, what: &'static str) -> std::result::Result<T, Stop> {
+        match outcome {
+            Ok(done) => Ok(done),
             Err(Refusal::Store(Error::TooLarge { .. })) => Err(Stop::TooLarge),
             Err(Refusal::Store(error)) => Err(error.into()),
-            Err(refusal) => Err(Fault::malformed("rows that can be swept", refusal.into_text()).into()),
+            Err(refusal) => Err(Fault::malformed(what, refusal.into_text()).into()),
         }
     }
 
-    /// Returns the refusal of a transaction, of which nothing is done then.
-    fn refused_part(&self, part: &Part<'_>) -> std::result::Result<Option<Reply>, Stop> {
-        let mut refusal = None;
+    /// Returns the number of commands of a transaction, or its refusal: then nothing of it is done.
+    fn size(&self, part: &Part<'_>) -> std::result::Result<std::result::Result<usize, Reply>, Stop> {
+        let (mut refusal, mut count) = (None, 0);
         each_request(part.requests, |words| {
             let slots = self.store.slots.borrow().clone();
             refusal = refusal.take().or_else(|| self.group.elsewhere(slots.as_deref(), &words));
+            count += 1;
             Ok::<_, Stop>(())
         })?;
-        Ok(refusal)
+        Ok(refusal.map_or(Ok(count), Err))
     }
 
     fn part<'c>(&self, context: &'c Context<'c>, part: &Part<'_>, out: &mut Vec<u8>) -> std::result::Result<(), Stop> {
-        if part.kind == PartKind::Transaction
-            && let Some(refusal) = self.refused_part(part)?
-        {
+        let count = match part.kind {
+            PartKind::Transaction => Some(self.size(part)?),
+            _ => None,
+        };
+        if let Some(Err(refusal)) = &count {
             refusal.encode(part.protocol, out);
             return Ok(());
         }
@@ -232,18 +254,14 @@ impl<'t> Attempt<'t> {
                 return Ok(());
             }
         }
-        let replies = self.commands(context, part)?;
-        encode(part.kind, part.protocol, replies, out);
-        Ok(())
-    }
-
-    fn commands<'c>(&self, context: &'c Context<'c>, part: &Part<'_>) -> std::result::Result<Vec<Reply>, Stop> {
-        let mut replies = Vec::new();
+        let mut replies = Replies::of_writes(out, part.protocol);
+        if let Some(Ok(count)) = count {
+            replies.array(count);
+        }
         each_request(part.requests, |words| {
-            replies.push(self.command(context, &words)?);
-            Ok::<_, Stop>(())
-        })?;
-        Ok(replies)
+            replies.push(&self.command(context, &words)?);
+            Ok(())
+        })
     }
 
     fn command<'c>(&self, context: &'c Context<'c>, arguments: &Arguments<'_>) -> std::result::Result<Reply, Stop> {
@@ -259,7 +277,9 @@ impl<'t> Attempt<'t> {
         if command.flags & WRITE != 0 && slots.is_some_and(|slots| slots.is_moving()) {
             // Some change members alone, and not the key's record.
             for key in command.keys_of(arguments) {
-                self.known(self.store.journal(key))?.map_err(|words| Fault::malformed("a key", words))?;
+                if let Err(text) = self.known(self.store.journal(key))? {
+                    return Err(Stop::LeaveOut(number, text));
+                }
             }
         }
         self.store.has_written.set(false);
@@ -284,13 +304,5 @@ impl<'t> Attempt<'t> {
             Err(Refusal::Store(error)) => Err(error.into()),
             Err(refusal) => Ok(Err(refusal.into_text())),
         }
-    }
-}
-
-/// Appends the replies of a part.
-pub(crate) fn encode(kind: PartKind, protocol: Protocol, replies: Vec<Reply>, out: &mut Vec<u8>) {
-    match kind {
-        PartKind::Transaction => Reply::Array(replies).encode(protocol, out),
-        _ => replies.iter().for_each(|reply| reply.encode(protocol, out)),
     }
 }

@@ -12,7 +12,7 @@
 //! | `group`, `state`, `marks` | a group, what it notes beside its keys, and hashes that replicas compare |
 //! | `entry` | the bytes of entries and of reads: parts, each with the commands of one client |
 //! | `apply`, `applying` | entries, applied in one transaction |
-//! | `read` | parts that only read |
+//! | `read`, `replies` | parts that only read, and replies in bounds |
 //! | `slots`, `slot_entry`, `export` | which slots a group answers for, and how they go to another group |
 //! | `view`, `frame`, `restore` | a group as a stream of frames, and the way back |
 //! | `renew`, `load` | entries after which a group is empty, and those that fill it from a backup |
@@ -39,6 +39,7 @@ mod marks;
 mod node;
 mod read;
 mod renew;
+mod replies;
 mod requests;
 mod restore;
 mod route;

@@ -3,10 +3,10 @@
 //! A read compares expiries with the time of the group, never with a clock: all replicas with the same entries answer
 //! the same.
 
-use crate::apply::encode;
 use crate::entry::{Input, Part, PartKind};
 use crate::fault::{Fault, Result};
 use crate::group::Group;
+use crate::replies::{MOST_OF_ALL, MOST_OF_PART, Replies};
 use crate::requests::{each_request, unknown, with_length};
 use crate::slot::slot_of;
 use crate::space::{READ_ONLY, Space};
@@ -88,16 +88,25 @@ impl Group {
                     refusal.encode(part.protocol, out);
                     return Ok(());
                 }
-                encode(part.kind, part.protocol, replies, out);
+                let mut shown = Replies::of_reads(out, part.protocol);
+                shown.array(replies.len());
+                replies.iter().for_each(|reply| shown.push(reply));
             }
             PartKind::Pipeline => {
+                let from = out.len();
                 for (command, words) in self.requests(part.requests)? {
                     let words = words.lend();
+                    if (out.len() - from >= MOST_OF_PART || out.len() >= MOST_OF_ALL)
+                        && let Some(refusal) = put_off(command, &words)
+                    {
+                        refusal.encode(part.protocol, out);
+                        continue;
+                    }
                     // Before it reads, for a slot that is gained then; and after, for one that is lost meanwhile.
                     let refusal = self.elsewhere(self.slots().as_deref(), &words);
                     let reply = refusal.map_or_else(|| self.read_one(space, command, &words), Ok)?;
                     let refusal = self.elsewhere(self.slots().as_deref(), &words);
-                    refusal.unwrap_or(reply).encode(part.protocol, out);
+                    Replies::of_reads(out, part.protocol).push(&refusal.unwrap_or(reply));
                 }
             }
             PartKind::Export => self.export(space, part.requests, out)?,
@@ -152,6 +161,12 @@ impl Group {
         })?;
         Ok(found)
     }
+}
+
+/// Returns the refusal of a command that is to be asked for later, by its slot; nothing if it has no key.
+fn put_off(command: Option<&'static Command<Function>>, words: &Arguments<'_>) -> Option<Reply> {
+    let slot = slot_of(command?.keys_of(words).into_iter().next()?);
+    Some(Reply::error(format!("TRYAGAIN slot {slot} is read later: the replies before it are large")))
 }
 
 /// Carries a command out. What the client did wrong is a reply.

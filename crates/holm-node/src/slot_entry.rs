@@ -150,11 +150,12 @@ impl Attempt<'_> {
     /// Removes some keys of slots that are not owned, and notes of earlier attempts. Answers where to go on.
     fn clean(&self, context: &Context<'_>, entry: &SlotEntry<'_>, slots: &Slots) -> std::result::Result<Vec<u8>, Stop> {
         let current = if slots.phase == Phase::None { entry.attempt + 1 } else { entry.attempt };
-        let old = self.known(self.rows(&[JOURNAL], &journal_row(current, &[]), CLEANED.0))?.map_err(impossible)?;
+        let (most, what) = (self.portion(CLEANED.0), "keys of a slot that can be removed");
+        let old = self.known(self.rows(&[JOURNAL], &journal_row(current, &[]), most))?.map_err(impossible)?;
         for row in &old {
-            self.known(self.store.remove(0, Area::Rows, row))?.map_err(impossible)?;
+            self.fits(self.store.remove(0, Area::Rows, row), what)?;
         }
-        if old.len() == CLEANED.0 {
+        if old.len() == most {
             // The same place again.
             return Ok([&[1], entry.rest].concat());
         }
@@ -162,7 +163,7 @@ impl Attempt<'_> {
             return Ok(vec![0]);
         }
         let wants = |key: &[u8]| contains(&entry.ranges, slot_of(key));
-        let next = self.known(context.carry_away(entry.rest, &wants, CLEANED))?.map_err(impossible)?;
+        let next = self.fits(context.carry_away(entry.rest, &wants, (most, CLEANED.1)), what)?;
         Ok(next.map_or_else(|| vec![0], |key| [&[1], &key[..]].concat()))
     }
 

@@ -29,6 +29,9 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The most bytes of a record.
+    pub(crate) const MOST_BYTES: usize = BYTES + 1;
+
     pub(crate) fn to_bytes(self) -> Vec<u8> {
         let words = [self.applied, self.time, self.version, self.hash];
         let mut bytes: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();

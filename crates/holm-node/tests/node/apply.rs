@@ -1,7 +1,8 @@
 //! What entries do: replies, time, transactions, and refusals that depend on nothing but the log.
 
 use crate::support::{Replica, entry, part, replies};
-use holm_node::{Entry, EntryKind, Fault, PartKind, Watch};
+use holm_commands::Protocol;
+use holm_node::{Entry, EntryKind, Fault, Part, PartKind, Watch};
 
 #[test]
 fn commands_of_an_entry_see_those_before_them() {
@@ -166,4 +167,61 @@ fn commands_mean_at_each_level_what_they_meant() {
     let replica = Replica::new();
     assert_eq!(replies_at(&replica, 5), format!("{bad} {bad} {bad} {bad} {bad} +OK +OK"));
     assert_eq!(replica.read("GET new; GET k1"), "$1 v $1 w");
+}
+
+/// Returns an entry with commands, each with its words.
+fn entry_of(commands: &[&[&[u8]]]) -> Vec<u8> {
+    let mut requests = Vec::new();
+    for words in commands {
+        requests.extend(format!("*{}\r\n", words.len()).into_bytes());
+        for word in *words {
+            requests.extend(format!("${}\r\n", word.len()).into_bytes());
+            requests.extend_from_slice(word);
+            requests.extend_from_slice(b"\r\n");
+        }
+    }
+    let part = Part { kind: PartKind::Pipeline, protocol: Protocol::Resp2, watches: Vec::new(), requests: &requests };
+    let mut parts = Vec::new();
+    part.append_to(&mut parts);
+    Entry { level: 1, kind: EntryKind::Commands, time: 1_000, seed: 1, parts: &parts }.to_bytes()
+}
+
+/// The state did not fit into a transaction that the commands of an entry had filled but for a few bytes: no replica could
+/// apply the entry, and none after it.
+#[test]
+fn an_entry_that_fills_a_transaction_leaves_room_for_the_state() {
+    const TRANSACTION: usize = 64 << 20;
+    let (replica, large) = (Replica::new(), vec![b'x'; TRANSACTION / 2]);
+    let mut found = [0; 2];
+    // A write takes 64 bytes beside its key and its value, and a value a few.
+    for less in (0..400).step_by(80) {
+        let rest = &large[..TRANSACTION / 2 - less];
+        let said = replica.apply(&entry_of(&[&[b"SET", b"one", &large], &[b"SET", b"other", rest]]));
+        found[usize::from(said == "+OK +OK")] += 1;
+        assert!(said == "+OK +OK" || said.starts_with("+OK -ERR"), "{less}: {said}");
+    }
+    assert!(found[0] > 0 && found[1] > 0, "{found:?}");
+}
+
+/// A thousand keys that expire were removed in one transaction, which is too large if the keys are long: no replica could
+/// apply the entry.
+#[test]
+fn a_sweep_of_long_keys_removes_fewer_at_a_time() {
+    let (replica, count) = (Replica::new(), 600);
+    let keys: Vec<_> = (0..count).map(|at| format!("{at:065000}")).collect();
+    for some in keys.chunks(300) {
+        let commands: Vec<[&[u8]; 5]> =
+            some.iter().map(|key| [&b"SET"[..], key.as_bytes(), b"1", b"PX", b"1"]).collect();
+        let commands: Vec<&[&[u8]]> = commands.iter().map(|words| &words[..]).collect();
+        replica.apply(&entry_of(&commands));
+    }
+    let sweep = Entry { level: 1, kind: EntryKind::Sweep, time: 2_000, seed: 1, parts: &[] }.to_bytes();
+    let mut left = replica.group.key_count().unwrap();
+    assert_eq!(left, count);
+    while left > 0 {
+        replica.apply(&sweep);
+        let now = replica.group.key_count().unwrap();
+        assert!(now < left);
+        left = now;
+    }
 }

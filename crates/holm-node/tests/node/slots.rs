@@ -349,3 +349,27 @@ fn a_step_out_of_turn_does_nothing() {
     // A group without a record of its slots takes part in no move.
     assert!(step(&Replica::new(), (SEND, 1, 0), &ranges, &[]).is_err());
 }
+
+/// What is left of slots that were given away was removed 500 keys at a time, with as many notes of changes: too much for a
+/// transaction if the keys are long, so no replica could apply the entry.
+#[test]
+fn long_keys_of_slots_that_are_gone_are_removed_fewer_at_a_time() {
+    let (replica, all) = (Replica::new(), [(1, SLOTS - 1)]);
+    step(&replica, (ASSIGN, 0, 0), &[(0, SLOTS - 1)], &[]).unwrap();
+    step(&replica, (SEND, 5, 0), &all, &[]).unwrap();
+    for at in 0..450 {
+        replica.run(&format!("SET {at:060000} 1 PX 1000000"));
+    }
+    step(&replica, (FREEZE, 5, 0), &all, &[]).unwrap();
+    step(&replica, (GIVE, 5, 0), &all, &[]).unwrap();
+    let (mut after, mut steps) = (Vec::new(), 0);
+    loop {
+        let answer = step(&replica, (CLEAN, 5, 0), &all, &after).unwrap();
+        steps += 1;
+        if answer[0] == 0 {
+            break;
+        }
+        after = answer[1..].to_vec();
+    }
+    assert!(steps > 1 && replica.group.key_count().unwrap() < 10, "{steps}");
+}
