@@ -14,6 +14,11 @@ import (
 
 const (
 	readBytes = 64 << 10
+	// The most bytes of a command that are read: more than a client's may have, for nodes send each other larger ones. A
+	// client's is refused once it is read whole.
+	mostBufferBytes = 80 << 20
+	// Replies of so many bytes are sent before others are waited for.
+	mostOutBytes = 4 << 20
 	// The most bytes of a transaction: it must fit into an entry of the log.
 	mostCommandBytes = 16 << 20
 	// The most bytes of one client's commands that become one part.
@@ -105,8 +110,9 @@ func (c *connection) run() {
 	buffer := make([]byte, 0, readBytes)
 	var routes []route
 	for {
-		if len(buffer) >= mostCommandBytes {
-			_, _ = c.net.Write(appendError(nil, "ERR Protocol error: a command has more than 16 MiB"))
+		if len(buffer) >= mostBufferBytes {
+			_, _ = c.net.Write(appendError(nil, "ERR Protocol error: a command has more than 80 MiB"))
+			c.linger()
 			return
 		}
 		if len(buffer) == cap(buffer) {
@@ -133,13 +139,11 @@ func (c *connection) run() {
 				break
 			}
 		}
-		if len(c.out) > 0 {
-			if _, err := c.net.Write(c.out); err != nil {
-				return
-			}
-			c.out = c.out[:0]
+		if !c.send() {
+			return
 		}
 		if c.quits {
+			c.linger()
 			return
 		}
 		buffer = append(buffer[:0], buffer[used:]...)
@@ -147,6 +151,18 @@ func (c *connection) run() {
 			buffer = append(make([]byte, 0, readBytes), buffer...)
 		}
 	}
+}
+
+// send sends what is to be said, and returns whether the connection can go on.
+func (c *connection) send() bool {
+	if len(c.out) == 0 {
+		return true
+	}
+	_, err := c.net.Write(c.out)
+	if c.out = c.out[:0]; cap(c.out) > mostOutBytes {
+		c.out = nil
+	}
+	return err == nil
 }
 
 // handle carries commands out, and appends their replies in order.
@@ -258,6 +274,10 @@ func (c *connection) flush() {
 		}
 	}
 	for _, reply := range c.pending {
+		if len(c.out) > mostOutBytes && !c.send() {
+			c.quits = true
+			break
+		}
 		switch {
 		case reply.batch == nil:
 			c.out = append(c.out, reply.known...)

@@ -28,6 +28,15 @@ pub enum RouteKind {
     Anywhere = 6,
 }
 
+/// The most bytes of an argument of a client's command. Nodes send each other larger ones: an entry, a frame of a backup.
+const MOST_ARGUMENT: usize = 8 << 20;
+
+/// The most bytes of a client's command.
+const MOST_COMMAND: usize = 16 << 20;
+
+/// The command by which nodes ask each other.
+const NODES: &str = "holm.cluster";
+
 const PATTERNS: Refusal =
     Refusal::text("ERR BY and GET of SORT name keys by patterns, which may lie in other groups of the cluster");
 
@@ -100,21 +109,23 @@ impl Router {
         Ok(found)
     }
 
-    /// Returns why a cluster of a level refuses a command before anybody carries it out; `None` if it does not.
-    pub fn refusal(&self, arguments: &Arguments<'_>, level: u8) -> Option<Refusal> {
-        self.place(arguments, level).err()
+    /// Returns why a cluster of a level refuses a command, of so many bytes, before anybody carries it out; `None` if it
+    /// does not.
+    pub fn refusal(&self, arguments: &Arguments<'_>, size: usize, level: u8) -> Option<Refusal> {
+        self.place(arguments, size, level).err()
     }
 
     fn route(&self, arguments: &Arguments<'_>, level: u8, start: usize, end: usize) -> Route {
-        let (kind, slot, writes) = self.place(arguments, level).unwrap_or((RouteKind::Refused, 0, false));
+        let (kind, slot, writes) = self.place(arguments, end - start, level).unwrap_or((RouteKind::Refused, 0, false));
         Route { start, end, kind, slot, writes }
     }
 
     /// Finds where a command belongs, its slot, and whether it may write.
-    fn place(&self, arguments: &Arguments<'_>, level: u8) -> Outcome<(RouteKind, u16, bool)> {
+    fn place(&self, arguments: &Arguments<'_>, size: usize, level: u8) -> Outcome<(RouteKind, u16, bool)> {
         if arguments.is_empty() {
             return Ok((RouteKind::Empty, 0, false));
         }
+        check_size(arguments, size)?;
         if let Some(command) = self.front.find(&arguments[0]) {
             command.check(arguments)?;
             let slot = command.keys_of(arguments).first().map_or(0, |key| slot_of(key));
@@ -152,6 +163,20 @@ fn kind_of(command: &Command<Function>, arguments: &Arguments<'_>) -> Outcome<(R
     // It is about no key, as OBJECT HELP, or malformed, and any group says so.
     let Some(first) = slots.next() else { return Ok((RouteKind::Anywhere, 0)) };
     Ok((if slots.all(|slot| slot == first) { RouteKind::Keyed } else { RouteKind::Cross }, first))
+}
+
+/// Refuses a command that no entry of the log is to have.
+fn check_size(arguments: &Arguments<'_>, size: usize) -> Outcome<()> {
+    if size <= MOST_ARGUMENT || arguments.is(0, NODES) {
+        return Ok(());
+    }
+    if arguments.from(0).any(|word| word.len() > MOST_ARGUMENT) {
+        return Err(Refusal::text("ERR an argument has more than 8 MiB"));
+    }
+    if size > MOST_COMMAND {
+        return Err(Refusal::text("ERR a command has more than 16 MiB"));
+    }
+    Ok(())
 }
 
 /// Returns whether SORT reads keys that a pattern names.
@@ -217,17 +242,32 @@ mod tests {
         for (line, text) in lines {
             let words: holm_commands::OwnedArguments = line.split(' ').collect();
             assert_eq!(kinds(&format!("{line}\r\n")), [(RouteKind::Refused, false)], "{line}");
-            let refusal = Router::default().refusal(&words.lend(), LEVEL).unwrap().into_text();
+            let refusal = Router::default().refusal(&words.lend(), line.len(), LEVEL).unwrap().into_text();
             assert!(refusal.starts_with(&text), "{line}: {refusal}");
         }
         let refused = |line: &str, level: u8| {
             let words: holm_commands::OwnedArguments = line.split(' ').collect();
-            Router::default().refusal(&words.lend(), level).map(Refusal::into_text)
+            Router::default().refusal(&words.lend(), line.len(), level).map(Refusal::into_text)
         };
         assert_eq!(refused("GET a", 1), None);
         assert_eq!(refused("RESTORE a 0 x", LEVEL), None);
         let early = refused("RESTORE a 0 x", 4).unwrap();
         assert!(early.starts_with("LEVEL RESTORE takes its payloads at level 5 of the cluster, which has level 4"));
+    }
+
+    #[test]
+    fn commands_that_no_entry_is_to_have_are_refused_and_those_of_nodes_are_not() {
+        let refused = |words: &[&[u8]]| {
+            let words: holm_commands::OwnedArguments = words.iter().copied().collect();
+            let lent = words.lend();
+            let size = lent.from(0).map(<[u8]>::len).sum();
+            Router::default().refusal(&lent, size, LEVEL).map(Refusal::into_text)
+        };
+        let (whole, more) = (vec![b'x'; MOST_ARGUMENT], vec![b'x'; MOST_ARGUMENT + 1]);
+        assert_eq!(refused(&[b"SET", b"a", &whole]), None);
+        assert_eq!(refused(&[b"SET", b"a", &more]).unwrap(), "ERR an argument has more than 8 MiB");
+        assert_eq!(refused(&[b"MSET", b"{a}", &whole, b"{a}b", &whole]).unwrap(), "ERR a command has more than 16 MiB");
+        assert_eq!(refused(&[b"Holm.Cluster", b"LOAD", b"0", &more]), None);
     }
 
     #[test]

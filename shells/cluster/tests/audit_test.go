@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -181,4 +182,95 @@ func TestTheLogOfRefusalsHasTheLengthThatIsSet(t *testing.T) {
 		t.Fatal("the port was changed")
 	}
 	same(t, "after refusals", parameter(client), "2")
+}
+
+// send sends a SET with a value of so many bytes and a PING after it, and returns the replies until there are two or the
+// connection ends.
+func send(t *testing.T, opened net.Conn, size int) string {
+	t.Helper()
+	defer opened.Close()
+	must(t, opened.SetDeadline(time.Now().Add(60*time.Second)))
+	_, err := fmt.Fprintf(opened, "*3\r\n$3\r\nSET\r\n$4\r\nreef\r\n$%d\r\n", size)
+	must(t, err)
+	part := strings.Repeat("x", 1<<20)
+	for left := size; left > 0 && err == nil; left -= len(part) {
+		_, err = io.WriteString(opened, part[:min(left, len(part))])
+	}
+	if err == nil {
+		_, err = io.WriteString(opened, "\r\nPING\r\n")
+	}
+	if err != nil {
+		t.Fatalf("%d bytes: %v", size, err)
+	}
+	said, err := io.ReadAll(io.LimitReader(opened, int64(len("-ERR an argument has more than 8 MiB\r\n+PONG\r\n"))))
+	if err != nil {
+		t.Fatalf("%d bytes: %v after %q", size, err, said)
+	}
+	return string(said)
+}
+
+// The connection was reset while the client still sent what was too large, and the client did not read why.
+func TestClientsReadWhyAValueIsTooLarge(t *testing.T) {
+	cluster := start(t, trial.Settings{Groups: 1})
+	for size, expected := range map[int]string{
+		8<<20 + 1: "-ERR an argument has more than 8 MiB\r\n+PONG\r\n",
+		30 << 20:  "-ERR an argument has more than 8 MiB\r\n+PONG\r\n",
+		200 << 20: "-ERR Protocol error: invalid bulk length\r\n",
+	} {
+		opened, err := net.Dial("tcp", cluster.Plain[0])
+		must(t, err)
+		same(t, fmt.Sprint(size, " bytes"), send(t, opened, size), expected)
+	}
+}
+
+// A node ended by the replies of a pipeline: more than 2 GiB of them were one piece. And what a client had queued that
+// writes was in the log with that, so all replicas ended, again and again.
+func TestRepliesOfAPipelineMayBeLargerThanMemory(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{Nodes: 1, Groups: 1}), context.Background()
+	node := cluster.Node(0)
+	defer node.Close()
+	const size, count = 8 << 20, 270
+	must(t, node.Set(ctx, "{p}large", strings.Repeat("x", size), 0).Err())
+	must(t, node.Set(ctx, "{p}count", 0, 0).Err())
+	for _, first := range []string{"EXISTS {p}large", "INCR {p}count"} {
+		opened, err := net.Dial("tcp", cluster.Addresses[0])
+		must(t, err)
+		defer opened.Close()
+		must(t, opened.SetDeadline(time.Now().Add(5*time.Minute)))
+		_, err = io.WriteString(opened, first+"\r\n"+strings.Repeat("GET {p}large\r\n", count)+"QUIT\r\n")
+		must(t, err)
+		whole, hidden, other := 0, 0, 0
+		for read := bufio.NewReader(opened); ; {
+			head, err := read.ReadString('\n')
+			if err == io.EOF {
+				break
+			}
+			must(t, err)
+			switch {
+			case head == fmt.Sprintf("$%d\r\n", size):
+				_, err = read.Discard(size + 2)
+				must(t, err)
+				whole++
+			case strings.HasPrefix(head, "-ERR the command was carried out, and its reply is not shown"),
+				strings.HasPrefix(head, "-UNKNOWN"):
+				// On a slow machine it takes long to apply.
+				hidden++
+			case head == ":1\r\n" || head == "+OK\r\n":
+				other++
+			default:
+				t.Fatalf("%q", head)
+			}
+		}
+		same(t, first, whole+hidden+other, count+2)
+		if strings.HasPrefix(first, "EXISTS") != (hidden == 0) {
+			t.Errorf("%s: %d values are whole, %d are not shown", first, whole, hidden)
+		}
+	}
+	insist(t, func() error {
+		found, err := node.Get(ctx, "{p}count").Result()
+		if err == nil && found != "1" {
+			err = fmt.Errorf("the count is %s", found)
+		}
+		return err
+	})
 }

@@ -338,3 +338,22 @@ func TestBackupsAndRestoresThatAreCutShortAreBegunAnew(t *testing.T) {
 	}
 	must(t, other.Equal(ctx))
 }
+
+// A value that had grown beyond what an argument may have was in the backup, and no cluster took it back.
+func TestABackupOfLargeValuesIsRestored(t *testing.T) {
+	settings, ctx := trial.Settings{Nodes: 1, Groups: 1}, context.Background()
+	from, to := start(t, settings), start(t, settings)
+	node, other := from.Node(0), to.Node(0)
+	defer node.Close()
+	defer other.Close()
+	part := strings.Repeat("x", 8<<20)
+	for range 3 {
+		must(t, node.Append(ctx, "large", part).Err())
+	}
+	folder := filepath.Join(from.Folder, "backup")
+	_, err := from.Operate("backup", "--to", folder)
+	must(t, err)
+	_, err = to.Operate("restore", "--from", folder)
+	must(t, err)
+	same(t, "bytes", other.StrLen(ctx, "large").Val(), 3*len(part))
+}

@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 
 static ROUTER: LazyLock<Router> = LazyLock::new(Router::default);
 
-/// The longest argument: what a log entry can hold.
-const MOST_BYTES: usize = 8 << 20;
+/// The longest argument that is read: what nodes send each other. Longer ones of clients are refused by their routes.
+const MOST_BYTES: usize = 72 << 20;
 
 #[repr(C)]
 pub struct Route {
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn holm_refusal(given: *const u8, size: usize, level: u8, 
     let work = || -> Answer {
         // SAFETY: by the contract of the header.
         let given = unsafe { slice(given, size) }?;
-        let refusal = request(given, |arguments| ROUTER.refusal(arguments, level))?;
+        let refusal = request(given, |arguments| ROUTER.refusal(arguments, size, level))?;
         Ok((OK, refusal.map_or_else(Vec::new, |refusal| encoded(&Reply::Error(refusal.into_text()), 2))))
     };
     // SAFETY: by the contract of the header.
