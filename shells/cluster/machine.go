@@ -125,7 +125,13 @@ func (m *machine) RecoverFromSnapshot(from io.Reader, stop <-chan struct{}) erro
 		default:
 		}
 		if _, err := io.ReadFull(from, header); errors.Is(err, io.EOF) {
-			return orHalt(m.number, begun.finish())
+			if err := begun.finish(); err != nil {
+				return orHalt(m.number, err)
+			}
+			// Who waits for an entry of it must not wait for the next one.
+			applied, err := m.group.last()
+			m.group.progress.reach(applied)
+			return err
 		} else if err != nil {
 			return err
 		}
