@@ -154,15 +154,20 @@ func (h *host) relayed(group, kind string, payload []byte) ([]byte, error) {
 		return nil, errTryAgain
 	}
 	switch kind {
-	case "read", "write":
+	case "write":
+		if err := admitParts(payload, h.knows); err != nil {
+			return nil, err
+		}
+		fallthrough
+	case "read":
 		found := <-own.ask(payload, kind == "write")
 		return found.replies, found.err
 	}
-	entry, err := strconv.Atoi(kind)
+	entry, err := strconv.ParseUint(kind, 10, 8)
 	if err != nil {
 		return nil, err
 	}
-	return own.entry(entry, payload)
+	return own.entry(int(entry), payload)
 }
 
 // join notes a new node and returns its settings. The same folder gets the same answer again. A node that does not say

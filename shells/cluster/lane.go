@@ -267,7 +267,11 @@ func (l *lane) entry(kind int, payload []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	found, err := l.put(entryOf(l.level(), kind, payload))
+	made := entryOf(l.level(), kind, payload)
+	if err := admit(made, l.level()); err != nil {
+		return nil, err
+	}
+	found, err := l.put(made)
 	if errors.Is(err, errNotPut) {
 		err = errDown
 	}

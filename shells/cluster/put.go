@@ -103,6 +103,9 @@ func (h *host) putHere(group string, entry []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := admit(entry, h.knows); err != nil {
+		return nil, err
+	}
 	own := h.lane(number)
 	// Who keeps entries back waits for the other node as well: its entry must not wait here.
 	if own == nil || !h.leads(number) || !own.gate.tryEnter() {

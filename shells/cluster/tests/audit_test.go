@@ -274,3 +274,40 @@ func TestRepliesOfAPipelineMayBeLargerThanMemory(t *testing.T) {
 		return err
 	})
 }
+
+// What an operator had put into a log by hand, and nobody could read, ended all nodes, and again whenever they began.
+func TestWhatIsNoEntryIsNotPutIntoALog(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{Groups: 1}), context.Background()
+	var nodes []*redis.Client
+	for at := range cluster.Addresses {
+		nodes = append(nodes, cluster.Node(at))
+		defer nodes[at].Close()
+	}
+	header := "\x01\x00" + strings.Repeat("\x00", 16)
+	for _, one := range [][]any{
+		{"ENTRY", "0", "x"},
+		{"ENTRY", "0", "\xff" + header[1:]},
+		{"ENTRY", "0", "\x01\x09" + header[2:]},
+		{"ENTRY", "0", header + "part"},
+		{"ENTRY", "0", header + "\x00\x02\x01\x00\x01\x00\x00\x00k"},
+		{"ENTRY", "0", header + "\x00\x02\x00\x00\x05\x00\x00\x00*1\r\n\x00"},
+		{"ENTRY", "0", "\x01\x04" + header[2:] + "slots"},
+		{"PART", "0", "write", "part"},
+		{"PART", "0", "300", "part"},
+		{"PART", "0", "3", "mark"},
+		{"LOAD", "0", "\x00"},
+	} {
+		for _, node := range nodes {
+			// Backups are not loaded before the cluster has its level.
+			insist(t, func() error {
+				err := node.Do(ctx, append([]any{"HOLM.CLUSTER"}, one...)...).Err()
+				if err == nil || !strings.HasPrefix(err.Error(), "ERR ") {
+					return fmt.Errorf("%q: %w", one, err)
+				}
+				return nil
+			})
+		}
+	}
+	insist(t, func() error { return nodes[0].Incr(ctx, "key").Err() })
+	must(t, cluster.Equal(ctx))
+}

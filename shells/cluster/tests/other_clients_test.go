@@ -67,14 +67,14 @@ func TestNodesThatOthersCanReachNeedSecrets(t *testing.T) {
 			"1=" + address + "/" + raft}
 		return exec.Command(program, append(words, more...)...).Run()
 	}
-	if initialize("0.0.0.0:7001", "127.0.0.1:17001") == nil {
+	if initialize("192.0.2.1:7001", "127.0.0.1:17001") == nil {
 		t.Fatal("a node listens to everybody without a password")
 	}
-	if initialize("127.0.0.1:7001", "0.0.0.0:17001", "--password", "secret") == nil {
+	if initialize("127.0.0.1:7001", "192.0.2.1:17001", "--password", "secret") == nil {
 		t.Fatal("a node listens to other nodes without certificates")
 	}
-	must(t, initialize("0.0.0.0:7001", "127.0.0.1:17001", "--password", "secret"))
-	if initialize("0.0.0.0:7001", "127.0.0.1:17001", "--password", "secret") == nil {
+	must(t, initialize("192.0.2.1:7001", "127.0.0.1:17001", "--password", "secret"))
+	if initialize("192.0.2.1:7001", "127.0.0.1:17001", "--password", "secret") == nil {
 		t.Fatal("a node is made twice in one folder")
 	}
 }
