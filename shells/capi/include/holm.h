@@ -298,7 +298,8 @@ int holm_contains(const holm_keyspace *keyspace, const void *key, size_t key_siz
 
 /*
  * Removes a key; HOLM_ABSENT if it is absent. Durable as the database's mode says. Any thread.
- * Errors: POISONED, DROPPED, NO_SPACE (the key is removed then).
+ * Errors: POISONED; DROPPED; NO_SPACE, after which nothing has changed (with HOLM_STRICT, the key may be removed
+ * despite it, and the removal not be durable yet).
  */
 int holm_remove(const holm_keyspace *keyspace, const void *key, size_t key_size);
 
@@ -489,7 +490,8 @@ int holm_batch_set_mark(holm_batch *batch, uint64_t mark);
  * Applies all operations at one instant and frees the handle, whatever it returns. One thread at a time.
  * Errors: TOO_LARGE (64 MiB, each operation counting 64 bytes more); INVALID for a keyspace of another database, an
  * expiry where there is none, or a mark that does not rise; CONFLICT if other threads keep raising the mark; DROPPED,
- * CAPACITY, NO_SPACE: nothing has been applied. POISONED: reopening applies all operations or none.
+ * CAPACITY, NO_SPACE: nothing has been applied (with HOLM_STRICT, the batch may have been applied despite NO_SPACE, and
+ * not be durable yet). POISONED: reopening applies all operations or none.
  */
 int holm_batch_commit(holm_batch *batch);
 
