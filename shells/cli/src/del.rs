@@ -11,7 +11,7 @@ use crate::{opened, output};
 pub(crate) fn run(args: &Del) -> anyhow::Result<Exit> {
     let Some(key) = &args.key else {
         if args.bounds.are_open() {
-            bail!("an empty prefix is that of every key; `clear` removes all records of a keyspace");
+            bail!("every key is within these bounds; `clear` removes all records of a keyspace");
         }
         let range = bounds::of(&args.bounds, args.escaped)?;
         return within(args, |database, keyspace| remove_range(database, keyspace, range));
