@@ -4,7 +4,6 @@
 //! The text is JSON lines. The first says that it is a dump, a line that names a keyspace begins its records, and the
 //! last one has the counts, so that a text that is cut off is found. Records are those of `export --format jsonl`.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -58,11 +57,11 @@ pub(crate) fn run(args: &Dump) -> anyhow::Result<Exit> {
             output::whole(written.and_then(|_| output::finish(out)))?;
         }
         Some(path) => {
-            let file = File::create_new(path).with_context(|| format!("cannot create {}", path.display()))?;
-            let mut out = BufWriter::new(&file);
-            let tally = write(&database, &mut out)?;
-            output::finish(out)?;
-            file.sync_all().with_context(|| format!("cannot make {} durable", path.display()))?;
+            let tally = output::to_new_file(path, |file| {
+                let mut out = BufWriter::new(file);
+                let tally = write(&database, &mut out)?;
+                output::finish(out).map(|()| tally)
+            })?;
             output::print(tally.lines())?;
         }
     }

@@ -3,11 +3,10 @@
 //! It creates a file and never overwrites one, because a file of that name may be the database itself. The file is
 //! synced to disk when the command returns.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use holm::ReadOnlyKeyspace;
 
 use crate::args::Export;
@@ -42,11 +41,10 @@ fn export(keyspace: &ReadOnlyKeyspace, file: Option<&Path>, format: Format, head
         let (written, count) = write(keyspace, Writer::new(format, output::standard()), header)?;
         return output::finish(written).map(|()| count);
     };
-    let file = File::create_new(path).with_context(|| format!("cannot create {}", path.display()))?;
-    let (written, count) = write(keyspace, Writer::new(format, BufWriter::new(&file)), header)?;
-    output::finish(written)?;
-    file.sync_all().with_context(|| format!("cannot make {} durable", path.display()))?;
-    Ok(count)
+    output::to_new_file(path, |file| {
+        let (written, count) = write(keyspace, Writer::new(format, BufWriter::new(file)), header)?;
+        output::finish(written).map(|()| count)
+    })
 }
 
 fn write<W: Write>(keyspace: &ReadOnlyKeyspace, mut writer: Writer<W>, header: bool) -> anyhow::Result<(W, u64)> {

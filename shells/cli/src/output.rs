@@ -1,6 +1,8 @@
 //! Standard output: buffered, flushed with error checks, and never through `println!`, which panics on a closed pipe.
 
+use std::fs::{self, File};
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 
@@ -34,6 +36,19 @@ pub(crate) fn whole<T>(written: anyhow::Result<T>) -> anyhow::Result<T> {
         Err(error) if reader_left(&error) => bail!("the reader of the output has left before its end"),
         other => other,
     }
+}
+
+/// Creates a file, which is synced to disk when this returns. A file that cannot be written is removed: cut off, it would
+/// pass for the whole. What is left of a damaged database stays in it.
+pub(crate) fn to_new_file<T>(path: &Path, write: impl FnOnce(&File) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let file = File::create_new(path).with_context(|| format!("cannot create {}", path.display()))?;
+    let durable = || file.sync_all().with_context(|| format!("cannot make {} durable", path.display()));
+    let written = write(&file).and_then(|written| durable().map(|()| written));
+    written.inspect_err(|error| {
+        if error.root_cause().is::<io::Error>() {
+            drop(fs::remove_file(path));
+        }
+    })
 }
 
 /// `1 record`, `2 records`.

@@ -75,6 +75,20 @@ fn export_writes_over_nothing() {
     assert_eq!(sea.holm("get db abc").with(0), "3\n");
 }
 
+/// The beginning of an export had its name on a full disk, looked like the whole, and refused the next attempt.
+#[test]
+fn a_file_that_cannot_be_written_is_removed() {
+    let sea = Sea::new();
+    sea.shell("seq 2000 | sed 's/$/\\tcoral/' | holm load db").with(0);
+    for line in ["export db out.tsv", "dump db out.tsv"] {
+        let said = sea.shell(&format!("trap '' XFSZ; ulimit -f 4; holm {line}"));
+        assert_eq!(said.code, Some(2), "{line}: {said:?}");
+        assert!(!sea.path("out.tsv").exists(), "{line}");
+        sea.holm(line).with(0);
+        std::fs::remove_file(sea.path("out.tsv")).unwrap();
+    }
+}
+
 #[test]
 fn a_reader_that_leaves_hears_no_complaint() {
     let sea = Sea::new();
