@@ -90,7 +90,10 @@ fn is_broken_pipe(error: &Error) -> bool {
 fn refuse_if_used(vfs: &dyn Vfs, folder: &Path) -> Result<()> {
     match vfs.list(folder).map(|names| names.is_empty()) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(failed("creating", folder)(io::ErrorKind::AlreadyExists.into())),
+        Ok(false) => {
+            let what = "found a folder that has something in it, expected an empty one, or none";
+            Err(failed("creating", folder)(io::Error::new(io::ErrorKind::AlreadyExists, what)))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed("creating", folder)(error)),
     }
