@@ -13,15 +13,13 @@ pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// Begins to listen.
-    pub(crate) fn listen() -> anyhow::Result<Self> {
-        let interrupt = Self::default();
+    pub(crate) fn listen(&self) -> anyhow::Result<()> {
         let begin = || {
             // In this order: the second signal finds the flag set by the first.
-            flag::register_conditional_default(SIGINT, interrupt.0.clone())?;
-            flag::register(SIGINT, interrupt.0.clone())
+            flag::register_conditional_default(SIGINT, self.0.clone())?;
+            flag::register(SIGINT, self.0.clone())
         };
-        begin().context("listening for ^C")?;
-        Ok(interrupt)
+        begin().map(drop).context("listening for ^C")
     }
 
     pub(crate) fn is_there(&self) -> bool {

@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -19,10 +20,11 @@ use crate::expiring::{self, refusal};
 use crate::formats::columns::Chosen;
 use crate::formats::tsv::Tsv;
 use crate::formats::{Fault, Format, LIMITS, Next, Pair, Records};
+use crate::input::{self, Interruptible};
 use crate::interrupt::Interrupt;
+use crate::opened;
 use crate::output::{self, counted};
 use crate::progress::Progress;
-use crate::{input, opened};
 
 /// Bytes per read.
 const READ_BYTES: usize = 256 * 1024;
@@ -47,7 +49,8 @@ pub(crate) fn load_beside(
 ) -> anyhow::Result<Tally> {
     let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
     // Opened before the database: a misspelt file name must not create a database.
-    let source = Source::open(file)?;
+    let interrupt = Interrupt::default();
+    let source = Source::open(file, &interrupt)?;
     let format = Format::of(args.format, file)?;
     if args.raw && format != Format::Tsv {
         bail!("--raw is for tsv");
@@ -56,7 +59,7 @@ pub(crate) fn load_beside(
         bail!("--header is for csv");
     }
     expiring::check_target(&args.target, &args.expiring)?;
-    let interrupt = Interrupt::listen()?;
+    interrupt.listen()?;
     let progress = Progress::new(source.bytes);
     let input = BufReader::with_capacity(READ_BYTES, progress.watch(source.input));
     let mut records: Box<dyn Records + '_> = match &args.key_column {
@@ -101,9 +104,12 @@ struct Source {
 }
 
 impl Source {
-    fn open(file: Option<&Path>) -> anyhow::Result<Self> {
+    fn open(file: Option<&Path>, interrupt: &Interrupt) -> anyhow::Result<Self> {
         let Some(path) = file else {
-            let input = Box::new(input::standard("the records", "name a file")?);
+            let stdin = input::standard("the records", "name a file")?;
+            // Not through the buffer of `stdin`, which could have what a poll does not see.
+            let input = File::from(stdin.as_fd().try_clone_to_owned().context("reading standard input")?);
+            let input = Box::new(Interruptible::new(input, interrupt.clone()));
             return Ok(Self { name: "standard input".into(), input, bytes: None });
         };
         let name = path.display().to_string();
@@ -112,7 +118,8 @@ impl Source {
         if about.is_dir() {
             bail!("cannot load {name}: found a directory, expected a file");
         }
-        Ok(Self { name, input: Box::new(file), bytes: about.is_file().then_some(about.len()) })
+        let input = Box::new(Interruptible::new(file, interrupt.clone()));
+        Ok(Self { name, input, bytes: about.is_file().then_some(about.len()) })
     }
 }
 
@@ -173,6 +180,7 @@ fn load(
             }
             Ok(Next::End) => break stored.commit(),
             Ok(Next::Bad { line, fault }) => anyhow!("{source}: line {line}: {fault}"),
+            Err(_) if interrupt.is_there() => anyhow!("{source}: interrupted"),
             Err(error) => anyhow!(error).context(format!("reading {source}")),
         };
         // A group that is pending when a bad line comes is stored. A record that could not be stored is not retried.
