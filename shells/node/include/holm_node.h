@@ -122,7 +122,8 @@ typedef struct {
 } holm_route;
 
 /* Finds the whole commands at the beginning of what a client has sent, at most `capacity`. `count` gets their number.
- * `open` is 0 for a client that has not said who it is, and may send little. The cluster has a level. */
+ * `open` is 0 for a client that has not said who it is, and may send little. The cluster has a level. A command that is
+ * too large for a log has the kind HOLM_ROUTE_REFUSED, unless it is one of nodes. */
 int holm_parse(const uint8_t *input, size_t size, int open, uint8_t level, holm_route *routes, size_t capacity,
                size_t *count, holm_bytes *out);
 
