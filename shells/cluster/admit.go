@@ -1,4 +1,4 @@
-// What is asked for by HOLM.CLUSTER is looked at before it goes into a log: what cannot be read there ends each replica,
+// What HOLM.CLUSTER is asked for is looked at before it goes into a log: what cannot be read there ends each replica,
 // again and again, for it may be a damaged log. Entries of this node's own clients are made of what was parsed.
 
 package main

@@ -146,7 +146,7 @@ pub(crate) struct Attempt<'t> {
     pub(crate) store: Applying<'t>,
     left_out: &'t LeftOut,
     is_alone: bool,
-    /// Garbage is removed in portions that are so many times smaller.
+    /// By which factor the portions are smaller in which garbage is removed.
     share: usize,
     /// How many commands have run.
     count: Cell<usize>,

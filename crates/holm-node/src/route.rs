@@ -28,7 +28,7 @@ pub enum RouteKind {
     Anywhere = 6,
 }
 
-/// The most bytes of an argument of a client's command. Nodes send each other larger ones: an entry, a frame of a backup.
+/// The most bytes of an argument of a client's command. Nodes send each other larger ones: entries, frames of a backup.
 const MOST_ARGUMENT: usize = 8 << 20;
 
 /// The most bytes of a client's command.
@@ -109,7 +109,7 @@ impl Router {
         Ok(found)
     }
 
-    /// Returns why a cluster of a level refuses a command, of so many bytes, before anybody carries it out; `None` if it
+    /// Returns why a cluster of a level refuses a command of `size` bytes before anybody carries it out; `None` if it
     /// does not.
     pub fn refusal(&self, arguments: &Arguments<'_>, size: usize, level: u8) -> Option<Refusal> {
         self.place(arguments, size, level).err()

@@ -186,8 +186,8 @@ fn entry_of(commands: &[&[&[u8]]]) -> Vec<u8> {
     Entry { level: 1, kind: EntryKind::Commands, time: 1_000, seed: 1, parts: &parts }.to_bytes()
 }
 
-/// The state did not fit into a transaction that the commands of an entry had filled but for a few bytes: no replica could
-/// apply the entry, and none after it.
+/// The state did not fit into a transaction that the commands of an entry had filled but for a few bytes: no replica
+/// could apply the entry, and none after it.
 #[test]
 fn an_entry_that_fills_a_transaction_leaves_room_for_the_state() {
     const TRANSACTION: usize = 64 << 20;
@@ -203,8 +203,8 @@ fn an_entry_that_fills_a_transaction_leaves_room_for_the_state() {
     assert!(found[0] > 0 && found[1] > 0, "{found:?}");
 }
 
-/// A thousand keys that expire were removed in one transaction, which is too large if the keys are long: no replica could
-/// apply the entry.
+/// A thousand keys that expire were removed in one transaction, which is too large if the keys are long: no replica
+/// could apply the entry.
 #[test]
 fn a_sweep_of_long_keys_removes_fewer_at_a_time() {
     let (replica, count) = (Replica::new(), 600);

@@ -350,8 +350,8 @@ fn a_step_out_of_turn_does_nothing() {
     assert!(step(&Replica::new(), (SEND, 1, 0), &ranges, &[]).is_err());
 }
 
-/// What is left of slots that were given away was removed 500 keys at a time, with as many notes of changes: too much for a
-/// transaction if the keys are long, so no replica could apply the entry.
+/// What is left of slots that were given away was removed 500 keys at a time, with as many notes of changes. That is
+/// too much for a transaction if the keys are long: no replica could apply the entry.
 #[test]
 fn long_keys_of_slots_that_are_gone_are_removed_fewer_at_a_time() {
     let (replica, all) = (Replica::new(), [(1, SLOTS - 1)]);
