@@ -99,6 +99,7 @@ impl WritableStore {
 
     /// States which files the store is in.
     pub(crate) fn with_files(mut self, uuid: [u8; 16], vfs: &Arc<dyn Vfs>) -> Self {
+        self.0.path = vfs.absolute(&self.0.path);
         self.0.files = Some(Files { uuid, vfs: vfs.clone() });
         self
     }

@@ -103,7 +103,7 @@ impl Background {
         Ok(journal.log.disk_bytes()? + journal.superblock_file.disk_bytes().map_err(io)? + medium.disk_bytes()?)
     }
 
-    /// Refuses if the path of the folder leads elsewhere by now. What is then made by its path lies in another database.
+    /// Refuses if the path of the folder leads elsewhere by now: to nothing, or to another database.
     ///
     /// # Errors
     /// `Io`, of kind `NotFound` if the folder was moved.

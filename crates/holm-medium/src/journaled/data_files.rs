@@ -79,8 +79,8 @@ impl Journaled {
             }
         }
         Ok(Journaled {
+            dir: vfs.absolute(dir),
             vfs,
-            dir: dir.into(),
             image,
             files,
             kind,

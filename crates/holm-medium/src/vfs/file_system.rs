@@ -7,7 +7,7 @@ use crate::loc::Area;
 use crate::sys;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How a file is to be opened.
@@ -70,6 +70,10 @@ pub trait Vfs: Send + Sync + 'static {
     fn remove_dir(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Returns a path that leads to the same place whatever the working directory is by then.
+    fn absolute(&self, path: &Path) -> PathBuf {
+        path.into()
+    }
     /// The id of the current boot of the machine whose page cache holds the files. `None` if it is unknown; callers
     /// must treat that as another boot.
     fn boot_id(&self) -> Option<[u8; 16]> {

@@ -13,7 +13,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::UNIX_EPOCH;
@@ -74,6 +74,11 @@ impl Vfs for RealFs {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         File::open(dir)?.sync_all()
+    }
+
+    fn absolute(&self, path: &Path) -> PathBuf {
+        // There is none if the working directory is gone; then a relative path leads nowhere.
+        std::path::absolute(path).unwrap_or_else(|_| path.into())
     }
 }
 
@@ -208,7 +213,6 @@ fn write_zeros_beyond_the_end(file: &RealFile, end: u64) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::vfs::{read_exact_at, write_all_at};
-    use std::path::PathBuf;
 
     /// A directory of one test, removed when dropped.
     struct Scratch(PathBuf);

@@ -31,7 +31,7 @@ impl TemporaryFs {
         let process = process::id();
         loop {
             let number = MADE.fetch_add(1, Relaxed);
-            let folder = std::env::temp_dir().join(format!("holm-{process}-{number}"));
+            let folder = RealFs.absolute(&std::env::temp_dir().join(format!("holm-{process}-{number}")));
             match DirBuilder::new().mode(0o700).create(&folder) {
                 // Left by a process of the same number that was killed.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -90,5 +90,9 @@ impl Vfs for TemporaryFs {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         RealFs.sync_dir(dir)
+    }
+
+    fn absolute(&self, path: &Path) -> PathBuf {
+        RealFs.absolute(path)
     }
 }

@@ -1,5 +1,6 @@
 //! Child processes: this program starts itself once more for each of them.
 
+use crate::moved;
 use crate::tools::{self, assert_sound, folder};
 use holm::{Database, Durability, Error, RecoveredFrom};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -83,6 +84,7 @@ fn the_other_process() {
             drop(db);
         }
         "idle" => say("idle"),
+        "leave" => say(&moved::leave(Path::new(&path))),
         "rewrite" => match tools::open(path) {
             Ok(db) => {
                 let space = db.keyspace("s").expect("a name");

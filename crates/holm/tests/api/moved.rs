@@ -1,5 +1,6 @@
 //! The folder of an open database is moved.
 
+use crate::children::Other;
 use crate::tools::{assert_sound, builder};
 use holm::{Database, Error};
 use std::path::Path;
@@ -92,4 +93,25 @@ fn a_backup_for_a_moved_database_is_not_applied_to_the_one_that_has_its_place() 
     assert!(matches!(refused, Err(Error::Io { .. })), "{refused:?}");
     let one = builder().create(false).open(&moved).expect("it was closed");
     assert!(one.keyspace("default").and_then(|space| space.is_empty()).expect("sound"));
+}
+
+/// The body of a child: opens a database by a relative path, and goes to another folder. Returns what became of writes.
+pub(crate) fn leave(path: &Path) -> String {
+    std::env::set_current_dir(path).expect("the test's folder");
+    let db = builder().log_bytes(8 << 20).open("sea.holm").expect("a new database");
+    std::env::set_current_dir("/").expect("there is one");
+    let written = outgrow_the_log(&db).and_then(|()| db.apply(&mut &b""[..]).map(drop));
+    format!("{written:?}, {:?}", db.close())
+}
+
+/// The next segment of the log was made by the relative path by which the database was opened, and refused: it led
+/// elsewhere by then. The database took no more writes.
+#[test]
+fn a_process_that_changes_its_folder_writes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = Other::start("leave", folder.path());
+    let said = other.said.clone();
+    other.finish();
+    assert!(said.starts_with("Err(Foreign") && said.ends_with(", Ok(())"), "{said}");
+    assert!(segments(&folder.path().join("sea.holm")) > 2, "a test that makes no segment shows nothing");
 }
