@@ -13,7 +13,7 @@ const WRONG_BIT: Refusal = Refusal::text("ERR bit is not an integer or out of ra
 /// The bytes among which commands that only read look for bits, as in Redis. No value has as many.
 pub(super) const MOST_READ: usize = 512 << 20;
 
-/// Reads the number of a bit among so many bytes.
+/// Reads the number of a bit, which lies within this number of bytes.
 fn offset(text: &[u8], most_bytes: usize) -> Outcome<usize> {
     let offset = parse_integer(text).and_then(|offset| usize::try_from(offset).ok());
     offset.filter(|offset| offset / 8 < most_bytes).ok_or(WRONG_OFFSET)

@@ -58,6 +58,7 @@ fn counts_are_those_of_the_index_after_any_commands() {
         "mset K x L x",
         "msetnx K x L x",
         "sweep",
+        "rows",
     ];
     let mut state = 0u64;
     let mut chance = |below: usize| {
@@ -72,6 +73,12 @@ fn counts_are_those_of_the_index_after_any_commands() {
             "sweep" => {
                 tested.now += 60;
                 tested.databases.sweep(tested.at()).unwrap();
+            }
+            // A collection whose members are rows, which a new name takes along.
+            "rows" => {
+                for line in ["del K", "sadd K MANY", "pexpire K 5000", "rename K L"] {
+                    tested.ask(&line.replace('K', key).replace('L', other).replace(" MANY", &large));
+                }
             }
             line => drop(tested.ask(&line.replace('K', key).replace('L', other).replace(" MANY", &large))),
         }
