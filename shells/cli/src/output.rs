@@ -38,8 +38,8 @@ pub(crate) fn whole<T>(written: anyhow::Result<T>) -> anyhow::Result<T> {
     }
 }
 
-/// Creates a file, which is synced to disk when this returns. A file that cannot be written is removed: cut off, it would
-/// pass for the whole. What is left of a damaged database stays in it.
+/// Creates a file, which is synced to disk when this returns. A file that cannot be written is removed: cut off, it
+/// would pass for the whole. What is left of a damaged database stays in it.
 pub(crate) fn to_new_file<T>(path: &Path, write: impl FnOnce(&File) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let file = File::create_new(path).with_context(|| format!("cannot create {}", path.display()))?;
     let durable = || file.sync_all().with_context(|| format!("cannot make {} durable", path.display()));
