@@ -10,9 +10,9 @@
 //! Left out is what is known to differ. With `OVERFLOW FAIL` Redis makes a key even if it stores nothing. Where a range
 //! of bytes ends before the value, Redis 7.0 takes the first byte, and later versions take none. Redis computes sums of
 //! fractions with longer numbers. It notes the count of a HyperLogLog in its value. It promises nothing for ranges of
-//! names over several scores. `WATCH` of `holm-server` compares values, and not whether somebody has written. Redis sorts
-//! by `ALPHA` up to the first zero byte of a text unless it stores the result, and its places have 17 decimals and no
-//! exponent, so those by the equator have fewer digits: a history shows either now and then.
+//! names over several scores. `WATCH` of `holm-server` compares values, and not whether somebody has written. Redis
+//! sorts by `ALPHA` up to the first zero byte of a text unless it stores the result, and its places have 17 decimals
+//! and no exponent, so those by the equator have fewer digits: a history shows either now and then.
 
 use super::client::Words;
 use rand::Rng;
