@@ -25,7 +25,7 @@ impl Rereads {
             Entry::Vacant(place) => drop(place.insert(Course { was_held: true, is_written: false, is_reread: false })),
             Entry::Occupied(mut place) => {
                 let course = place.get_mut();
-                if course.is_written {
+                if course.is_written && !course.is_reread {
                     course.was_held |= !is_new;
                     course.is_reread = true;
                 }
