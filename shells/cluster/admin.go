@@ -306,8 +306,7 @@ func (h *host) wantMove(givenSlots, givenGroup string) error {
 	return h.change(func(p *placement) (bool, error) {
 		by := map[int][]slotRange{}
 		for slot, from := range p.groups {
-			isGiven := slices.ContainsFunc(ranges, func(one slotRange) bool { return one[0] <= slot && slot <= one[1] })
-			if !isGiven || int(from) == to || p.isMoving(slot, to) {
+			if !holdsSlot(ranges, slot) || int(from) == to || p.isMoving(slot, to) {
 				continue
 			}
 			list := by[int(from)]

@@ -53,9 +53,7 @@ func (p *placement) nextMove(from int) *slotMove {
 
 // isMoving returns whether a slot is on its way to a group.
 func (p *placement) isMoving(slot, to int) bool {
-	return slices.ContainsFunc(p.Moves, func(one slotMove) bool {
-		return one.To == to && slices.ContainsFunc(one.Ranges, func(r slotRange) bool { return r[0] <= slot && slot <= r[1] })
-	})
+	return slices.ContainsFunc(p.Moves, func(one slotMove) bool { return one.To == to && holdsSlot(one.Ranges, slot) })
 }
 
 // move returns a move that is wanted.

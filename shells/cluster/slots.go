@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -32,6 +33,11 @@ const (
 
 // slotRange is a range of slots, first and last.
 type slotRange [2]int
+
+// holdsSlot returns whether one of the ranges has a slot.
+func holdsSlot(ranges []slotRange, slot int) bool {
+	return slices.ContainsFunc(ranges, func(one slotRange) bool { return one[0] <= slot && slot <= one[1] })
+}
 
 // slotStep is an entry about slots.
 type slotStep struct {
