@@ -44,6 +44,12 @@ impl UTree {
         self.blocks.block(node).try_into().expect("as many words")
     }
 
+    /// Returns the nodes of the list from one on; none from [`FIRST`] on.
+    fn list(&self, first: u64) -> impl Iterator<Item = u64> {
+        let list = std::iter::successors(Some(first), |node| Some(self.node(*node)[2].read()));
+        list.take_while(|node| *node != FIRST)
+    }
+
     /// Returns the node before a key.
     fn before(nodes: &Map<u64, u64>, key: u64) -> u64 {
         nodes.range(..key).next_back().map_or(FIRST, |(_, node)| *node)
@@ -104,17 +110,15 @@ impl Rival for UTree {
 
     /// Along the list, which is in the order of the keys.
     fn rebuilt(&self) -> Known {
-        let list = std::iter::successors(Some(FIRST), |node| Some(self.node(*node)[2].read())).skip(1);
-        let blocks: Map<u64, u64> =
-            list.take_while(|node| *node != FIRST).map(|node| (self.node(node)[0].read(), node)).collect();
+        let first = self.node(FIRST)[2].read();
+        let blocks: Map<u64, u64> = self.list(first).map(|node| (self.node(node)[0].read(), node)).collect();
         Known { pairs: blocks.len() as u64, blocks }
     }
 
     /// Along the list.
     fn scan(&self, low: u64, count: usize, each: &mut dyn FnMut(u64)) {
         let first = self.nodes().range(low..).next().map_or(FIRST, |(_, node)| *node);
-        let list = std::iter::successors(Some(first), |node| Some(self.node(*node)[2].read()));
-        list.take_while(|node| *node != FIRST).take(count).for_each(|node| each(self.node(node)[1].read()));
+        self.list(first).take(count).for_each(|node| each(self.node(node)[1].read()));
     }
 
     fn pairs(&self) -> u64 {
