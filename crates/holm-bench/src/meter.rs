@@ -4,7 +4,7 @@
 
 use crate::{Outcome, Percentiles, Workload};
 use hdrhistogram::Histogram;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The largest recorded latency. Slower operations are recorded as this.
 const SLOWEST_NS: u64 = 86_400_000_000_000;
@@ -30,9 +30,8 @@ impl Meter {
         Self { reads: empty(), writes: empty(), operations: 0, misses: 0, span: None }
     }
 
-    /// Records a step that took `taken` and completed `operations`.
-    pub(crate) fn note(&mut self, kind: Kind, taken: Duration, operations: u64) {
-        let nanoseconds = u64::try_from(taken.as_nanos()).unwrap_or(SLOWEST_NS);
+    /// Records a step that took some nanoseconds and completed `operations`.
+    pub(crate) fn note(&mut self, kind: Kind, nanoseconds: u64, operations: u64) {
         match kind {
             Kind::Read => self.reads.saturating_record(nanoseconds),
             Kind::Write => self.writes.saturating_record(nanoseconds),
@@ -94,16 +93,17 @@ fn percentiles(histogram: &Histogram<u64>) -> Option<Percentiles> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn merged_meters_keep_counts_kinds_and_the_widest_span() {
         let began = Instant::now();
         let (mut one, mut two) = (Meter::new(), Meter::new());
         for microseconds in 1..=1000 {
-            one.note(Kind::Read, Duration::from_micros(microseconds), 1);
+            one.note(Kind::Read, microseconds * 1000, 1);
         }
         one.note_span(began + Duration::from_secs(1), began + Duration::from_secs(2));
-        two.note(Kind::Write, Duration::from_secs(9), 1000);
+        two.note(Kind::Write, 9_000_000_000, 1000);
         two.note_misses(3);
         two.note_span(began, began + Duration::from_secs(1));
         one.merge(&two);

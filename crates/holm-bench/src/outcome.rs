@@ -27,7 +27,7 @@ pub struct Outcome {
     /// Latencies of the reads and scans alone; none if the workload has none.
     pub reads: Option<Percentiles>,
     /// Every n-th operation was timed; always 1. The clock is read once between two operations. So a latency includes
-    /// the choice of the operation and the formatting of its key (some 50 ns with the clock). Drawing the record does
+    /// the choice of the operation and the formatting of its key (some 30 ns with the clock). Drawing the record does
     /// not count. Percentiles are rounded up, by less than 1 %.
     pub sampled_every: u32,
     /// Reads that found nothing, and scans that returned nothing. A few are normal: records of D that another thread

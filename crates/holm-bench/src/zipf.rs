@@ -51,7 +51,7 @@ impl Zipf {
 }
 
 /// The method raises to 1 / (1 - theta), which is 100 for [`THETA`]. That takes eight multiplications; the general
-/// power function would cost as much as the clock.
+/// power function would cost more than the clock.
 fn hundredth_power(x: f64) -> f64 {
     let x4 = x * x * (x * x);
     let x16 = x4 * x4 * (x4 * x4);
