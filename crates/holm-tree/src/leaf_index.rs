@@ -87,7 +87,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Returns the number of a leaf's pairs, and the bytes of its records.
     fn contents(&self, leaf: &D::Leaf, descriptor: &DescriptorOf<D>, pairs: &mut Pairs) -> (u64, u64) {
-        pairs.clear();
+        pairs.begin(D::Leaf::CAPACITY);
         self.leaf_pairs(leaf, &descriptor.volatile, pairs);
         let words = pairs.iter().filter_map(|slot| K::extent(slot.payload)).map(|(_, words)| u64::from(words));
         (pairs.len() as u64, words.sum::<u64>() * 8)
