@@ -94,7 +94,8 @@ impl Store {
     /// As [`Store::get`], into a buffer, which is empty if the key is absent. Returns whether the key is present.
     #[inline]
     pub(crate) fn get_into(&self, tree: &KeyspaceTree, key: &[u8], into: &mut Vec<u8>) -> Result<bool> {
-        let copy = |image: &Image, payload, view| record::copy_value_into(image, payload, view, into);
+        let copy =
+            |image: &Image, payload, view| record::copy_value_into((image, self.keys.search), payload, view, into);
         let found = self.get(tree, key, copy)?.is_some();
         if !found {
             into.clear();
@@ -117,8 +118,9 @@ impl Store {
         mut give: impl FnMut(Option<&[u8]>),
     ) -> Result<()> {
         let buffer = RefCell::new(Vec::new());
-        let copy =
-            |image: &Image, payload, view| record::copy_value_into(image, payload, view, &mut buffer.borrow_mut());
+        let copy = |image: &Image, payload, view| {
+            record::copy_value_into((image, self.keys.search), payload, view, &mut buffer.borrow_mut())
+        };
         self.copy_many(tree, keys, copy, |found: Option<()>| match found {
             Some(()) => give(Some(&buffer.borrow())),
             None => give(None),

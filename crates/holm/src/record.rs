@@ -15,7 +15,8 @@
 use crate::expiry::{DEADLINE_BYTES, Deadline, ReadView, StoredValue};
 use crate::slice::{HERE, Slice};
 use crate::{MAX_KEY, MAX_VALUE};
-use holm_medium::{Area, Image, Word};
+use holm_medium::{Area, Image, Word, atomics};
+use holm_search::Search;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -258,13 +259,28 @@ pub(crate) fn copy_pair(image: &Image, payload: u64, view: ReadView) -> Copied<(
     Ok(Some((Slice::copied(&copy, 8, key), Slice::copied(&copy, start, len))))
 }
 
+/// Values of at most so many words are copied by way of the stack.
+const NEAR_WORDS: usize = 17;
+
 /// Copies a record's value into the caller's buffer.
 #[inline]
-pub(crate) fn copy_value_into(image: &Image, payload: u64, view: ReadView, into: &mut Vec<u8>) -> Copied<()> {
+pub(crate) fn copy_value_into(
+    (image, search): (&Image, Search),
+    payload: u64,
+    view: ReadView,
+    into: &mut Vec<u8>,
+) -> Copied<()> {
     let words = words(image, payload).ok_or(NoRecord)?;
     let Some(Located { start, len, .. }) = locate(words, view)? else { return Ok(None) };
     // Copies whole words, because each must be read at once, and then moves the value to the front.
     let words = &words[start / 8..(start + len).div_ceil(8)];
+    if words.len() <= NEAR_WORDS {
+        let mut near = [0; NEAR_WORDS];
+        search.copy(atomics(words), &mut near);
+        into.clear();
+        into.extend_from_slice(&bytemuck::cast_slice(&near)[start % 8..start % 8 + len]);
+        return Ok(Some(()));
+    }
     into.resize(words.len() * 8, 0);
     for (bytes, word) in into.as_chunks_mut::<8>().0.iter_mut().zip(words) {
         *bytes = word.read().to_le_bytes();
