@@ -66,7 +66,7 @@ pub use mapped::{Mapped, MappedOptions};
 pub use medium::Medium;
 pub use pace::Pace;
 pub use paging::{Paging, TimedRead};
-pub use persistent::{Persistent, atomics, scratch_atomics, words};
+pub use persistent::{Persistent, atomics, copy_words, scratch_atomics, words};
 pub use region::{Backing, LARGE_PAGE, Region};
 pub use retention::{Floor, FloorKind, GRACE, Retention};
 pub use space::{BLOCK, RecordRun, RecordUse, Space};

@@ -120,7 +120,7 @@ impl CopiedPairs {
             let record = record::words(&keys.image, slot.payload).ok_or(slot.payload)?;
             let header = record::Header::read(record).ok_or(slot.payload)?;
             let mut span = PairSpan { at: at * 8 + 8, key: header.key as u32, value: header.value as u32 };
-            keys.search.copy(holm_medium::atomics(record), &mut self.words[at..at + record.len()]);
+            holm_medium::copy_words(keys.search, record, &mut self.words[at..at + record.len()]);
             if let ReadView::At(now) = view {
                 match self.without_deadline(span, now).ok_or(slot.payload)? {
                     Some(alive) => span = alive,

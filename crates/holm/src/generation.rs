@@ -8,12 +8,12 @@ use crate::error::{Error, Result};
 use crate::expiry::ReadView;
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
-use crate::record::{Copied, NoRecord};
+use crate::record::{Copied, NoRecord, Source};
 use crate::store::{Store, WritableStore};
 use holm_medium::sync::Instant;
 use holm_medium::sync::atomic::{AtomicBool, Ordering};
 use holm_medium::sync::{Mutex, MutexGuard};
-use holm_medium::{Epoch, Floor, FloorKind, Image, MediumError};
+use holm_medium::{Epoch, Floor, FloorKind, MediumError};
 use holm_tree::{LeafCursor, LookupAt, Released, SeekTarget, TreeRoot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -172,12 +172,12 @@ impl OpenGeneration {
     pub(crate) fn get<T>(
         &self,
         (tree, key, view): (&KeyspaceTree, &[u8], ReadView),
-        copy: impl Fn(&Image, u64, ReadView) -> Copied<T>,
+        copy: impl Fn(Source<'_>, u64, ReadView) -> Copied<T>,
     ) -> Result<FoundAt<T>> {
         let (store, key) = (self.store(), SearchKey::new(key));
         loop {
             let at = store.index.get_at(&tree.root, self.generation.number, key);
-            let copy = |payload| copy(store.storage.image(), payload, view).map_err(|NoRecord| payload);
+            let copy = |payload| copy(store.source(), payload, view).map_err(|NoRecord| payload);
             let version = at.lookup.payload.map(|_| at.lookup.leaf_version);
             let copied = store.copied(tree, version, || at.lookup.payload.map_or(Ok(None), copy));
             // First of all: the record of a generation that has ended may belong to another key by now.

@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::expiry::{Deadline, ReadView, ValueFormat};
 use crate::keys::SearchKey;
 use crate::keyspace_tree::KeyspaceTree;
-use crate::record::{self, Copied, NoRecord, Place};
+use crate::record::{self, Copied, NoRecord, Place, Source};
 use crate::slice::Slice;
 use crate::store::Store;
-use holm_medium::{Epoch, Image, Persistence};
+use holm_medium::{Epoch, Persistence};
 use holm_tree::LeafVersion;
 use std::cell::RefCell;
 
@@ -72,10 +72,10 @@ impl Store {
         &self,
         tree: &KeyspaceTree,
         key: &[u8],
-        mut copy: impl FnMut(&Image, u64, ReadView) -> Copied<T>,
+        mut copy: impl FnMut(Source<'_>, u64, ReadView) -> Copied<T>,
     ) -> Result<Option<T>> {
         let search_key = SearchKey::new(key);
-        let image = self.storage.image();
+        let source = self.source();
         let view = tree.view(&self.wall_clock);
         // Without a bound: see the head of this file.
         loop {
@@ -84,7 +84,7 @@ impl Store {
                 return self.validated(tree, None, lookup.stamp, || ()).map(|_| None);
             };
             if let Some(value) =
-                self.validated(tree, Some(lookup.leaf_version), lookup.stamp, || copy(image, payload, view))?
+                self.validated(tree, Some(lookup.leaf_version), lookup.stamp, || copy(source, payload, view))?
             {
                 return value.map_err(|NoRecord| self.no_record(payload));
             }
@@ -94,8 +94,7 @@ impl Store {
     /// As [`Store::get`], into a buffer, which is empty if the key is absent. Returns whether the key is present.
     #[inline]
     pub(crate) fn get_into(&self, tree: &KeyspaceTree, key: &[u8], into: &mut Vec<u8>) -> Result<bool> {
-        let copy =
-            |image: &Image, payload, view| record::copy_value_into((image, self.keys.search), payload, view, into);
+        let copy = |source: Source<'_>, payload, view| record::copy_value_into(source, payload, view, into);
         let found = self.get(tree, key, copy)?.is_some();
         if !found {
             into.clear();
@@ -118,8 +117,8 @@ impl Store {
         mut give: impl FnMut(Option<&[u8]>),
     ) -> Result<()> {
         let buffer = RefCell::new(Vec::new());
-        let copy = |image: &Image, payload, view| {
-            record::copy_value_into((image, self.keys.search), payload, view, &mut buffer.borrow_mut())
+        let copy = |source: Source<'_>, payload, view| {
+            record::copy_value_into(source, payload, view, &mut buffer.borrow_mut())
         };
         self.copy_many(tree, keys, copy, |found: Option<()>| match found {
             Some(()) => give(Some(&buffer.borrow())),
@@ -132,17 +131,17 @@ impl Store {
         &self,
         tree: &KeyspaceTree,
         keys: &[K],
-        copy: impl Fn(&Image, u64, ReadView) -> Copied<T>,
+        copy: impl Fn(Source<'_>, u64, ReadView) -> Copied<T>,
         mut give: impl FnMut(Option<T>),
     ) -> Result<()> {
         tree.check_not_dropped()?;
         let search_keys: Vec<_> = keys.iter().map(|key| SearchKey::new(key.as_ref())).collect();
         let mut lookups = Vec::with_capacity(keys.len());
         self.index.get_many(&tree.root, &search_keys, &mut lookups);
-        let image = self.storage.image();
+        let source = self.source();
         let view = tree.view(&self.wall_clock);
         for (key, lookup) in keys.iter().zip(lookups) {
-            let copied = || lookup.payload.map(|payload| copy(image, payload, view));
+            let copied = || lookup.payload.map(|payload| copy(source, payload, view));
             let leaf_version = lookup.payload.map(|_| lookup.leaf_version);
             give(match self.validated(tree, leaf_version, lookup.stamp, copied)? {
                 Some(None) => None,
@@ -239,9 +238,9 @@ mod tests {
         let space = db.keyspace("reefs").unwrap();
         space.insert("north", "coral").unwrap();
         let mut copies = 0;
-        let found = db.engine.store.get(space.tree(), b"north", |image, payload, view| {
+        let found = db.engine.store.get(space.tree(), b"north", |source, payload, view| {
             copies += 1;
-            let copied = record::copy_value(image, payload, view);
+            let copied = record::copy_value(source, payload, view);
             if copies == 1 {
                 space.insert("north", "sand").unwrap();
             }

@@ -15,7 +15,7 @@
 use crate::expiry::{DEADLINE_BYTES, Deadline, ReadView, StoredValue};
 use crate::slice::{HERE, Slice};
 use crate::{MAX_KEY, MAX_VALUE};
-use holm_medium::{Area, Image, Word, atomics};
+use holm_medium::{Area, Image, Word, copy_words};
 use holm_search::Search;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -221,10 +221,42 @@ pub(crate) fn deadline(image: &Image, payload: u64) -> Result<Deadline, NoRecord
     deadline_of(words, Header::read(words).ok_or(NoRecord)?)
 }
 
+/// Where records are read, and by which instructions.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) image: &'a Image,
+    pub(crate) search: Search,
+}
+
+/// Records of at most so many words are copied by way of the stack.
+const NEAR_WORDS: usize = 17;
+
+impl Source<'_> {
+    /// Copies at most [`NEAR_WORDS`].
+    #[inline]
+    fn near(self, words: &[Word]) -> [u64; NEAR_WORDS] {
+        let mut near = [0; NEAR_WORDS];
+        copy_words(self.search, words, &mut near);
+        near
+    }
+
+    /// Copies words to as many bytes.
+    #[inline]
+    fn copy(self, words: &[Word], into: &mut [u8]) {
+        // Every allocator aligns bytes as words, and none promises it.
+        if let Ok(into) = bytemuck::try_cast_slice_mut(into) {
+            return copy_words(self.search, words, into);
+        }
+        for (bytes, word) in into.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+            *bytes = word.read().to_le_bytes();
+        }
+    }
+}
+
 /// Copies a record's value and deadline.
 #[inline]
-pub(crate) fn copy_value_and_deadline(image: &Image, payload: u64, view: ReadView) -> Copied<(Slice, Deadline)> {
-    let words = words(image, payload).ok_or(NoRecord)?;
+pub(crate) fn copy_value_and_deadline(source: Source<'_>, payload: u64, view: ReadView) -> Copied<(Slice, Deadline)> {
+    let words = words(source.image, payload).ok_or(NoRecord)?;
     let Some(Located { start, len, deadline, .. }) = locate(words, view)? else { return Ok(None) };
     if len <= HERE {
         // A value this short lies in at most five words and needs no heap buffer.
@@ -235,57 +267,47 @@ pub(crate) fn copy_value_and_deadline(image: &Image, payload: u64, view: ReadVie
         let here = Slice::here(&bytemuck::cast_slice(&near)[start % 8..start % 8 + len]);
         return Ok(here.map(|here| (here, deadline)));
     }
+    // Word by word into the memory itself: vectors need memory that is filled, and cost more than they gain.
     let copy: Arc<[u64]> = words.iter().map(|word| word.read()).collect();
     Ok(Some((Slice::shared(copy, start, len), deadline)))
 }
 
 /// Copies a record's value.
 #[inline]
-pub(crate) fn copy_value(image: &Image, payload: u64, view: ReadView) -> Copied<Slice> {
-    Ok(copy_value_and_deadline(image, payload, view)?.map(|(value, _)| value))
+pub(crate) fn copy_value(source: Source<'_>, payload: u64, view: ReadView) -> Copied<Slice> {
+    Ok(copy_value_and_deadline(source, payload, view)?.map(|(value, _)| value))
 }
 
 /// Copies a record's deadline.
-pub(crate) fn copy_deadline(image: &Image, payload: u64, view: ReadView) -> Copied<Deadline> {
-    let words = words(image, payload).ok_or(NoRecord)?;
+pub(crate) fn copy_deadline(source: Source<'_>, payload: u64, view: ReadView) -> Copied<Deadline> {
+    let words = words(source.image, payload).ok_or(NoRecord)?;
     Ok(locate(words, view)?.map(|located| located.deadline))
 }
 
 /// Copies a record's key and value.
-pub(crate) fn copy_pair(image: &Image, payload: u64, view: ReadView) -> Copied<(Slice, Slice)> {
-    let words = words(image, payload).ok_or(NoRecord)?;
+pub(crate) fn copy_pair(source: Source<'_>, payload: u64, view: ReadView) -> Copied<(Slice, Slice)> {
+    let words = words(source.image, payload).ok_or(NoRecord)?;
     let Some(Located { key, start, len, .. }) = locate(words, view)? else { return Ok(None) };
     let copy: Vec<u64> = words.iter().map(Word::read).collect();
     Ok(Some((Slice::copied(&copy, 8, key), Slice::copied(&copy, start, len))))
 }
 
-/// Values of at most so many words are copied by way of the stack.
-const NEAR_WORDS: usize = 17;
-
 /// Copies a record's value into the caller's buffer.
 #[inline]
-pub(crate) fn copy_value_into(
-    (image, search): (&Image, Search),
-    payload: u64,
-    view: ReadView,
-    into: &mut Vec<u8>,
-) -> Copied<()> {
-    let words = words(image, payload).ok_or(NoRecord)?;
+pub(crate) fn copy_value_into(source: Source<'_>, payload: u64, view: ReadView, into: &mut Vec<u8>) -> Copied<()> {
+    let words = words(source.image, payload).ok_or(NoRecord)?;
     let Some(Located { start, len, .. }) = locate(words, view)? else { return Ok(None) };
     // Copies whole words, because each must be read at once, and then moves the value to the front.
     let words = &words[start / 8..(start + len).div_ceil(8)];
+    let within = start % 8..start % 8 + len;
     if words.len() <= NEAR_WORDS {
-        let mut near = [0; NEAR_WORDS];
-        search.copy(atomics(words), &mut near);
         into.clear();
-        into.extend_from_slice(&bytemuck::cast_slice(&near)[start % 8..start % 8 + len]);
+        into.extend_from_slice(&bytemuck::cast_slice(&source.near(words))[within]);
         return Ok(Some(()));
     }
     into.resize(words.len() * 8, 0);
-    for (bytes, word) in into.as_chunks_mut::<8>().0.iter_mut().zip(words) {
-        *bytes = word.read().to_le_bytes();
-    }
-    into.copy_within(start % 8..start % 8 + len, 0);
+    source.copy(words, into);
+    into.copy_within(within, 0);
     into.truncate(len);
     Ok(Some(()))
 }

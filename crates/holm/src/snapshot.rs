@@ -10,10 +10,9 @@ use crate::iter::Iter;
 use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::mark::{self, MARK};
-use crate::record::{self, Copied};
+use crate::record::{self, Copied, Source};
 use crate::slice::Slice;
 use crate::store::Store;
-use holm_medium::Image;
 use holm_medium::sync::Mutex;
 use std::ops::RangeBounds;
 use std::sync::{Arc, PoisonError, Weak};
@@ -173,7 +172,7 @@ impl Snapshot {
         &self,
         tree: &KeyspaceTree,
         key: &[u8],
-        copy: impl Fn(&Image, u64, ReadView) -> Copied<T>,
+        copy: impl Fn(Source<'_>, u64, ReadView) -> Copied<T>,
     ) -> Result<Option<T>> {
         Ok(self.generation().get((tree, key, self.view(tree)), copy)?.value)
     }

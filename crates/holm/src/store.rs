@@ -6,6 +6,7 @@
 use crate::durability::Durability;
 use crate::generation::{DEFAULT_SNAPSHOT_BYTES, Generations};
 use crate::keys::Records;
+use crate::record::Source;
 use crate::wall_clock::{TimeSource, WallClock};
 use holm_medium::vfs::Vfs;
 use holm_medium::{Clock, Medium, Persistence, StorageOps, Writer};
@@ -44,6 +45,12 @@ pub(crate) struct Files {
 impl Store {
     pub(crate) fn clock(&self) -> &Clock {
         self.storage.clock()
+    }
+
+    /// Returns where records are read.
+    #[inline]
+    pub(crate) fn source(&self) -> Source<'_> {
+        Source { image: self.storage.image(), search: self.keys.search }
     }
 }
 

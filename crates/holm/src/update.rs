@@ -67,8 +67,8 @@ impl Store {
 
     /// Reads what a lookup leads to; `None` if its leaf has changed since.
     pub(crate) fn before_of(&self, tree: &KeyspaceTree, lookup: Lookup, view: ReadView) -> Result<Option<Before>> {
-        let image = self.storage.image();
-        let copy = |payload| record::copy_value_and_deadline(image, payload, view).map_err(|NoRecord| payload);
+        let source = self.source();
+        let copy = |payload| record::copy_value_and_deadline(source, payload, view).map_err(|NoRecord| payload);
         let copied = self.copied(tree, Some(lookup.leaf_version), || lookup.payload.map_or(Ok(None), copy))?;
         let Some(found) = copied else { return Ok(None) };
         let found = found.map_err(|payload| self.no_record(payload))?;
@@ -118,7 +118,7 @@ impl Store {
             End::Last => slots.next_back(),
         };
         while let Some(slot) = next() {
-            let pair = record::copy_pair(self.storage.image(), slot.payload, view);
+            let pair = record::copy_pair(self.source(), slot.payload, view);
             if let Some(pair) = pair.map_err(|NoRecord| slot.payload)? {
                 return Ok(Some(pair));
             }
