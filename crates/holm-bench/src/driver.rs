@@ -1,7 +1,8 @@
 //! Runs a workload. All threads start together. Each runs steps until the time is over or no work is left. A thread
 //! reads the processor's time-stamp counter once between two steps, and once more after it has drawn records ahead. The
 //! system's clock would cost 20 ns more, and would let the processor begin no step before the one before it has ended,
-//! which a program that measures nothing does not ask for. If one thread fails, all stop, and the run returns its error.
+//! which a program that measures nothing does not ask for. If one thread fails, all stop, and the run returns its
+//! error.
 
 use crate::meter::Meter;
 use crate::steps::{Shared, Steps};

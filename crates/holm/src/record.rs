@@ -228,7 +228,7 @@ pub(crate) struct Source<'a> {
     pub(crate) search: Search,
 }
 
-/// Records of at most so many words are copied by way of the stack.
+/// What has at most this number of words is copied by way of the stack.
 const NEAR_WORDS: usize = 17;
 
 impl Source<'_> {
