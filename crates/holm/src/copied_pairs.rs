@@ -79,14 +79,15 @@ impl CopiedPairs {
         let within = keys.within(cursor, bounds.low, bounds.high, bounds.direction);
         let (part, total) = part_of(&cursor.pairs, within.clone(), bounds);
         // A scan that has all the pairs it wanted never needs its continuation.
-        let rest = match bounds.direction {
+        let next = match bounds.direction {
             _ if part.len() == bounds.most && bounds.view == ReadView::Stored => None,
-            Direction::Forward if part.end < within.end => keys.key(cursor.pairs[part.end]),
-            Direction::Backward if part.start > within.start => keys.key(cursor.pairs[part.start]),
+            Direction::Forward if part.end < within.end => Some(cursor.pairs[part.end]),
+            Direction::Backward if part.start > within.start => Some(cursor.pairs[part.start]),
             Direction::Forward | Direction::Backward => None,
         };
+        let rest = next.map(|slot| keys.key(slot).ok_or(slot.payload));
         let slots = &cursor.pairs[part];
-        let ahead = ahead_of(cursor, &rest, slots.len(), bounds);
+        let ahead = ahead_of(cursor, rest.is_some(), slots.len(), bounds);
         let copied = store.copied_if(
             || source.check(tree),
             Some(cursor.leaf_version),
@@ -94,6 +95,8 @@ impl CopiedPairs {
         )?;
         let Some(copied) = copied else { return Ok(None) };
         copied.map_err(|payload| store.no_record(payload))?;
+        // Without its key, the scan would pass over the rest of the leaf.
+        let rest = rest.transpose().map_err(|payload| store.no_record(payload))?;
         Ok(Some(rest.map_or(Remainder::Nothing, Remainder::From)))
     }
 
@@ -202,18 +205,13 @@ fn announce(keys: &Records, cursor: &LeafCursor<Records>, bounds: ScanBounds<'_>
     if !cursor.was_ahead {
         keys.announce_records(keys.wanted(cursor, bounds.low, bounds.direction, bounds.most));
     }
-    keys.announce_records(ahead_of(cursor, &None, cursor.pairs.len().min(bounds.most), bounds));
+    keys.announce_records(ahead_of(cursor, false, cursor.pairs.len().min(bounds.most), bounds));
 }
 
 /// The slots that the scan wants of the next leaf, if it continues there.
-fn ahead_of<'a>(
-    cursor: &'a LeafCursor<Records>,
-    rest: &Option<Vec<u8>>,
-    got: usize,
-    bounds: ScanBounds<'_>,
-) -> &'a [Slot] {
+fn ahead_of<'a>(cursor: &'a LeafCursor<Records>, has_rest: bool, got: usize, bounds: ScanBounds<'_>) -> &'a [Slot] {
     let ahead = &cursor.ahead.pairs[..];
-    let count = if rest.is_some() { 0 } else { ahead.len().min(bounds.most - got) };
+    let count = if has_rest { 0 } else { ahead.len().min(bounds.most - got) };
     match bounds.direction {
         Direction::Forward => &ahead[..count],
         Direction::Backward => &ahead[ahead.len() - count..],

@@ -80,3 +80,31 @@ fn a_repair_takes_nothing_from_the_log_of_another_database() {
     }
     drop(open);
 }
+
+/// A scan copies long records of one leaf in parts. It could not read the key at which the next part begins, passed
+/// over the rest of the leaf, and ended well. So did a backup.
+#[test]
+fn a_scan_and_a_backup_pass_over_no_record_that_is_damaged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let db = relaxed(folder.path());
+    let space = db.keyspace("reefs").expect("a name");
+    let key = |number: u32| format!("reef {number:02}");
+    (0..16).for_each(|number| space.insert(key(number), vec![7; 40 << 10]).expect("room"));
+    let records = folder.path().join("records");
+    let bytes = std::fs::read(&records).expect("a file");
+    let records = std::fs::OpenOptions::new().write(true).open(records).expect("a file");
+    for number in 0..16 {
+        let at = bytes.windows(7).position(|window| window == key(number).as_bytes()).expect("it was stored") - 8;
+        // A key longer than any.
+        records.write_all_at(&[0xff; 3], at as u64).expect("a file");
+        let is_found =
+            |error: &holm::Error| matches!(error, holm::Error::Corrupt { offset, .. } if *offset == at as u64);
+        let [forward, backward] = [space.iter().find_map(Result::err), space.iter().rev().find_map(Result::err)];
+        assert!(forward.as_ref().is_some_and(is_found), "{number}: {forward:?}");
+        assert!(backward.as_ref().is_some_and(is_found), "{number}: {backward:?}");
+        let backup = db.backup_to(&mut Vec::new());
+        assert!(backup.as_ref().err().is_some_and(is_found), "{number}: {backup:?}");
+        records.write_all_at(&bytes[at..at + 3], at as u64).expect("a file");
+        assert_eq!(space.iter().filter(Result::is_ok).count(), 16);
+    }
+}
