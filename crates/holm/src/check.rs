@@ -87,7 +87,9 @@ fn check_trees(View { store, catalog, .. }: View<'_>, report: &mut Report) {
         report.leaf_blocks += audit.blocks;
         report.records += audit.pairs;
         let name = if tree.name.is_empty() { "(catalog)" } else { &tree.name };
-        let mut faults: Vec<_> = audit.faults.iter().map(|fault| format!("keyspace {name:?}: {fault}")).collect();
+        let damage = tree.root.damage().map(ToString::to_string);
+        let faults = damage.iter().chain(&audit.faults);
+        let mut faults: Vec<_> = faults.map(|fault| format!("keyspace {name:?}: {fault}")).collect();
         for payload in audit.payloads {
             let place = Place::of(payload);
             // What lies in a leaf block is counted with the leaves.

@@ -184,6 +184,7 @@ impl Database {
     ///
     /// # Errors
     /// [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace): some of the records are removed.
+    /// [`Corrupt`](crate::Error::Corrupt): a keyspace is damaged, and the others are swept.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

@@ -157,6 +157,17 @@ pub struct ScrubProgress<'a> {
     pub total_bytes: u64,
 }
 
+impl ScrubReport {
+    fn note(&mut self, damages: impl IntoIterator<Item = Damage>) {
+        for damage in damages {
+            self.damage_count += 1;
+            if self.damages.len() < MOST_DAMAGES {
+                self.damages.push(damage);
+            }
+        }
+    }
+}
+
 impl Scrub {
     fn new(database: Scrubbed) -> Self {
         let report = ScrubReport { cursor: Some(ScrubCursor::default()), ..ScrubReport::default() };
@@ -207,6 +218,14 @@ impl Scrub {
         match self.verify_leaf(&tree, &low) {
             Ok(Some(key)) => Ok(Some(ScrubCursor { keyspace: tree.name.clone(), key })),
             Ok(None) | Err(Error::Dropped { .. }) => Ok(self.keyspace_after(&tree.name)),
+            // A leaf that is not as it was closed: its keyspace answers with that damage alone.
+            Err(Error::Corrupt { offset, what, found, expected, .. }) => {
+                let block = self.database.view().store.storage.space().block_bytes();
+                let (key, place) = (None, DamagedPlace::Leaf { number: (offset / block) as u32 });
+                let what = format!("{what}: found {found}, expected {expected}");
+                self.report.note([Damage { keyspace: tree.name.clone(), key, place, what }]);
+                Ok(self.keyspace_after(&tree.name))
+            }
             Err(error) => Err(error),
         }
     }
@@ -253,9 +272,7 @@ impl Scrub {
             self.report.records += audit.pairs.len() as u64;
             self.report.bytes += bytes;
             if is_settled {
-                self.report.damage_count += damages.len() as u64;
-                let room = MOST_DAMAGES.saturating_sub(self.report.damages.len());
-                self.report.damages.extend(damages.into_iter().take(room));
+                self.report.note(damages);
             } else {
                 self.report.unsettled_leaves += 1;
             }

@@ -79,15 +79,18 @@ impl<'a> Pass<'a> {
     /// # Errors
     /// Those of removals. A keyspace that is dropped meanwhile is left out.
     pub(crate) fn run(mut self, mut pace: impl FnMut(u64) -> ControlFlow<()>) -> Result<Swept> {
+        let mut damage = Ok(());
         for tree in self.catalog.expiring_trees() {
             match self.sweep(&tree, &mut pace) {
                 Ok(ControlFlow::Continue(())) | Err(Error::Dropped { .. }) => {}
                 Ok(ControlFlow::Break(())) => break,
+                // Of this keyspace alone: the others are swept.
+                Err(error @ Error::Corrupt { .. }) => damage = damage.and(Err(error)),
                 Err(error) => return Err(error),
             }
         }
         self.counters.passes.fetch_add(1, Relaxed);
-        Ok(Swept { read: self.read, removed: self.removed })
+        damage.map(|()| Swept { read: self.read, removed: self.removed })
     }
 
     fn sweep(&mut self, tree: &KeyspaceTree, pace: &mut impl FnMut(u64) -> ControlFlow<()>) -> Result<ControlFlow<()>> {

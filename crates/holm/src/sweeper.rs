@@ -147,8 +147,9 @@ impl Shared {
             let swept = match self.pass(database, length) {
                 Ok(ControlFlow::Continue(swept)) => swept,
                 Ok(ControlFlow::Break(())) => return,
-                Err(Error::NoSpace { .. } | Error::Capacity { .. }) => {
-                    // A merge found no space: the next pass tries again.
+                Err(error @ (Error::NoSpace { .. } | Error::Capacity { .. } | Error::Corrupt { .. })) => {
+                    // A merge found no space, or one keyspace is damaged: the next pass tries again.
+                    log::debug!("holm: {}: a pass of the sweeper: {error}", database.store.path.display());
                     if self.pause(longest.max(LEAST_PAUSE)).is_break() {
                         return;
                     }
