@@ -86,7 +86,6 @@ impl Completed<'_> {
         storage.space.release();
         store.promise(builder.durability);
         store.limit_snapshots_to(builder.snapshot_bytes);
-        store.follow_time(builder.time_source.clone());
         let (sweep, session) = (builder.sweep, Session::files(background));
         Ok(Running { store, catalog, orphans, recovery, sweep, session, subscribers })
     }

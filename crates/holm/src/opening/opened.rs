@@ -80,7 +80,9 @@ impl<'a, 'b> Opened<'a, 'b> {
         let writer = Arc::new(Storage::open(medium, recovery.epoch + 1)?);
         let storage = writer.storage().clone();
         let store = WritableStore::new(writer, design, request.path, Damage::Refused);
-        let store = store.with_files(uuid, &request.builder.vfs);
+        let mut store = store.with_files(uuid, &request.builder.vfs);
+        // Before anything asks for the time: what has been given once is never taken back.
+        store.follow_time(request.builder.time_source.clone());
         Ok(Opened { request, store, storage, state, recovery, recovery_point, logged, index, earlier })
     }
 

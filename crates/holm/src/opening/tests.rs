@@ -9,6 +9,7 @@ use crate::{Database, Durability, Expiry, KeyspaceOptions, RecoveredFrom};
 use holm_medium::MediumError;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 fn open(path: &Path) -> Database {
@@ -63,6 +64,31 @@ fn completed_and_forgotten(expires: bool) {
         // An intent that is still there would be refused.
         Database::open_read_only(&path).unwrap();
     }
+}
+
+/// The completion of a commit that removes from a keyspace with expiry asks for the time. It asked the system's clock,
+/// whatever clock the caller had chosen, and the time never goes back: keys expired that the caller's clock keeps.
+#[test]
+fn the_completion_of_a_commit_asks_the_clock_that_was_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
+    let open = || {
+        let durability = Durability::Buffered { interval: Duration::from_secs(3_600) };
+        let builder = Database::builder().capacity(1 << 30).durability(durability);
+        builder.time_source(Arc::new(move || long_ago)).open(folder.path()).unwrap()
+    };
+    let db = open();
+    let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true)).unwrap();
+    ["north", "south", "east"].iter().for_each(|key| tides.insert_for(key, "high", Duration::from_secs(60)).unwrap());
+    db.sync().unwrap();
+    let removal = |key| Write { tree: tides.tree(), key, value: None, seen: None };
+    leave_undone(&db.engine, &[removal(b"north"), removal(b"south")]);
+    drop(tides);
+    die(db);
+    let db = open();
+    assert_eq!(db.recovery().source, RecoveredFrom::PageCache);
+    let tides = db.keyspace("tides").unwrap();
+    assert_eq!(["north", "south", "east"].map(|key| tides.contains_key(key).unwrap()), [false, false, true]);
 }
 
 /// The page of the intents has gone back to a moment within a commit that has ended since. To do its writes once more
