@@ -42,7 +42,7 @@ mod state;
 mod touched;
 mod wakeup;
 
-pub use background::Background;
+pub use background::{Background, is_background_thread};
 pub use close::MakeIndex;
 pub use counters::JournalCounters;
 pub use data_files::Journaled;

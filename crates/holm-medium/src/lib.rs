@@ -57,7 +57,7 @@ pub use image::Image;
 pub use journaled::{
     Agrees, Background, CREATED_FILES, Found, INDEX_FILE, JournalCounters, Journaled, JournaledOptions, Logged,
     MakeIndex, NEW_INDEX_FILE, Opened, OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, UNFINISHED_FILE, doubts,
-    open, open_read_only,
+    is_background_thread, open, open_read_only,
 };
 pub use latency::Latency;
 pub use leaf_index::{EarlierIndex, IndexedLeaf, IndexedTree, LeafIndex, MakeEarlierIndex, RecordSpace, sum_words};

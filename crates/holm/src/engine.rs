@@ -16,9 +16,9 @@ use crate::store::{Files, Store, WritableStore};
 use crate::sweeper::{Sweeper, SweptDatabase};
 use crate::sync_wakers::SyncWakers;
 use crate::transaction::FallbackLock;
-use holm_medium::sync::{Mutex, MutexGuard};
+use holm_medium::sync::{Mutex, MutexGuard, thread};
 use holm_medium::vfs::How;
-use holm_medium::{Background, LeafIndex, MediumError, ReadOnlyLock};
+use holm_medium::{Background, LeafIndex, MediumError, ReadOnlyLock, is_background_thread};
 use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) struct Engine {
     pub(crate) store: Arc<WritableStore>,
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) recovery: Recovery,
-    pub(crate) sweeper: Sweeper,
+    pub(crate) sweeper: Arc<Sweeper>,
     pub(crate) intents: IntentSlots,
     pub(crate) fallback_lock: FallbackLock,
     pub(crate) marks: CommittedMarks,
@@ -40,7 +40,7 @@ pub(crate) struct Engine {
     /// The tasks that await syncs.
     pub(crate) sync_wakers: SyncWakers,
     /// Dropped last: its drop shrinks and unlocks the files.
-    pub(crate) session: Session,
+    pub(crate) session: Arc<Session>,
 }
 
 /// What makes the writes of an open database durable.
@@ -74,10 +74,16 @@ impl Engine {
     /// nothing. The files stay locked until the engine is dropped, so remaining readers see no changes of another
     /// process.
     pub(crate) fn close(&self) -> Result<()> {
-        self.sweeper.stop();
-        self.note_time();
-        let make_index = || self.leaf_index();
-        self.session.background().map_or(Ok(()), |mut background| background.close(&make_index)).map_err(Error::from)
+        if is_background_thread() {
+            let what = "found a thread of a database that closes one, expected another: it would await its own end";
+            return Err(Error::Invalid { what: what.into() });
+        }
+        self.ending().close()
+    }
+
+    fn ending(&self) -> Ending {
+        let (store, catalog) = (self.store.clone(), self.catalog.clone());
+        Ending { store, catalog, sweeper: self.sweeper.clone(), session: self.session.clone() }
     }
 
     /// Refuses if the path of the folder leads elsewhere by now: to nothing, or to another database.
@@ -85,25 +91,11 @@ impl Engine {
         Ok(self.session.background().map_or(Ok(()), |background| background.refuse_moved())?)
     }
 
-    /// Makes the index of all trees, once no thread writes any more.
-    fn leaf_index(&self) -> Result<Option<LeafIndex>, MediumError> {
-        self.catalog.with_roots(|roots| self.store.index.leaf_index(roots))
-    }
-
     /// Lets checkpoints write an index of all trees, for an opening after a crash.
     pub(crate) fn index_at_checkpoints(&self) {
         if let Some(background) = self.session.background() {
             let (store, catalog) = (self.store.clone(), self.catalog.clone());
             background.index_by(Box::new(move || catalog.with_roots(|roots| store.index.earlier_index(roots))));
-        }
-    }
-
-    /// Notes the latest time that anybody was given, so that the next open does not show expired keys again if the
-    /// system's clock has been set back. Without the note it still shows none that a sweep may have removed.
-    fn note_time(&self) {
-        for tree in self.catalog.expiring_trees() {
-            // A closed, full or poisoned database keeps the note that it has.
-            let _ = self.catalog.note_sweep(&self.store, &tree, self.store.wall_clock.latest());
         }
     }
 
@@ -118,10 +110,57 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        let ending = self.ending();
+        if !is_background_thread() {
+            return ending.end();
+        }
+        // A task that awaits a sync may end where it is woken: its waker, or the task itself, had the last handle. This
+        // thread cannot await its own end.
+        let spawned = thread::Builder::new().name("holm-close".into()).spawn(move || ending.end());
+        if let Err(error) = spawned {
+            log::error!("holm: {}: closing: starting a thread: {error}", self.store.path.display());
+            // The next opening finds what the death of a process leaves.
+            std::mem::forget(self.session.clone());
+        }
+    }
+}
+
+/// What the end of an engine needs of it. The session is dropped last, as in the engine.
+struct Ending {
+    store: Arc<WritableStore>,
+    catalog: Arc<Catalog>,
+    sweeper: Arc<Sweeper>,
+    session: Arc<Session>,
+}
+
+impl Ending {
+    fn close(&self) -> Result<()> {
+        self.sweeper.stop();
+        self.note_time();
+        let make_index = || self.leaf_index();
+        self.session.background().map_or(Ok(()), |mut background| background.close(&make_index)).map_err(Error::from)
+    }
+
+    /// Closes the database, unless that has been done.
+    fn end(self) {
         self.sweeper.stop();
         let closed = self.session.background().is_none_or(|background| background.is_closed());
         if !closed && let Err(error) = self.close() {
             log::error!("holm: {}: closing: {error}", self.store.path.display());
+        }
+    }
+
+    /// Makes the index of all trees, once no thread writes any more.
+    fn leaf_index(&self) -> Result<Option<LeafIndex>, MediumError> {
+        self.catalog.with_roots(|roots| self.store.index.leaf_index(roots))
+    }
+
+    /// Notes the latest time that anybody was given, so that the next open does not show expired keys again if the
+    /// system's clock has been set back. Without the note it still shows none that a sweep may have removed.
+    fn note_time(&self) {
+        for tree in self.catalog.expiring_trees() {
+            // A closed, full or poisoned database keeps the note that it has.
+            let _ = self.catalog.note_sweep(&self.store, &tree, self.store.wall_clock.latest());
         }
     }
 }

@@ -20,6 +20,7 @@ use crate::pace::Pace;
 use crate::storage::Storage;
 use crate::superblock::State;
 use crate::sync::thread::{self, JoinHandle};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +38,16 @@ pub struct Background {
     closed: bool,
     /// The process that opened the database. A forked child has none of the threads, and must not write anything.
     process: u32,
+}
+
+crate::sync::thread_local! {
+    static IS_BACKGROUND: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns whether the calling thread is a background thread of some database. Such a thread runs code of callers who
+/// await news about epochs. There it cannot await the end of a database: it would await its own.
+pub fn is_background_thread() -> bool {
+    IS_BACKGROUND.try_with(Cell::get).unwrap_or(false)
 }
 
 impl Background {
@@ -73,6 +84,7 @@ impl Background {
     fn spawn(&self, name: &'static str, work: fn(&Shared)) -> Result<JoinHandle<()>> {
         let shared = self.shared.clone();
         let thread = thread::Builder::new().name(name.into()).spawn(move || {
+            IS_BACKGROUND.with(|is_background| is_background.set(true));
             // No thread joins this one before the database is closed; threads that wait for it must get the error
             // before that.
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&shared))) {

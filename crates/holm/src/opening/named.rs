@@ -131,7 +131,7 @@ impl Running {
             store: Arc::new(store),
             catalog: Arc::new(catalog),
             recovery,
-            sweeper: Sweeper::new(sweep, backup::awaits_increment),
+            sweeper: Arc::new(Sweeper::new(sweep, backup::awaits_increment)),
             intents: IntentSlots::default(),
             fallback_lock: FallbackLock::default(),
             marks,
@@ -139,7 +139,7 @@ impl Running {
             increments: Arc::default(),
             subscribers,
             sync_wakers: SyncWakers::default(),
-            session,
+            session: Arc::new(session),
         };
         engine.index_at_checkpoints();
         Ok(engine)

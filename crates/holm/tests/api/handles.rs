@@ -5,7 +5,11 @@ use crate::disks::Disk;
 use crate::tools::{self, assert_sound, data_bytes, folder, relaxed};
 use holm::{Database, Durability, Error};
 use std::path::Path;
+use std::pin::Pin;
 use std::process;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
+use std::thread;
 
 /// Returns a handle that has outlived the closing of its database.
 fn closed_with_a_handle(path: &Path) -> holm::Keyspace {
@@ -102,7 +106,7 @@ fn files_are_not_cut_while_somebody_may_read_them() {
 #[test]
 fn a_child_with_a_copy_of_the_descriptors_keeps_no_lock() {
     let folder = folder();
-    let db = tools::builder().vfs(std::sync::Arc::new(Disk::inherited()), [0; 2]).open(folder.path()).expect("new");
+    let db = tools::builder().vfs(Arc::new(Disk::inherited()), [0; 2]).open(folder.path()).expect("new");
     let child = Other::start("idle", folder.path());
     assert_eq!(child.said, "idle");
     assert!(matches!(tools::open(folder.path()), Err(Error::Locked { .. })));
@@ -123,7 +127,7 @@ fn one_process_opens_a_hundred_databases() {
         db.keyspace("s").and_then(|space| space.insert("k", number.to_string())).expect("room");
         db
     };
-    let all: Vec<_> = std::thread::scope(|scope| {
+    let all: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> = (0..10)
             .map(|part| scope.spawn(move || (part * 10..part * 10 + 10).map(open).collect::<Vec<_>>()))
             .collect();
@@ -162,7 +166,7 @@ fn refused<T: std::fmt::Debug>(result: holm::Result<T>) {
 /// Returns a strict database whose log has failed.
 fn broken(path: &Path) -> (Database, holm::Keyspace) {
     let disk = Disk::default();
-    let builder = tools::builder().vfs(std::sync::Arc::new(disk.clone()), [0; 2]);
+    let builder = tools::builder().vfs(Arc::new(disk.clone()), [0; 2]);
     let db = builder.durability(Durability::Strict).open(path).expect("new");
     let space = db.keyspace("s").expect("a name");
     space.insert("k", "v").expect("room");
@@ -223,4 +227,60 @@ fn strict_finds_no_emptiness_that_is_not_durable() {
     let (_db, space) = broken(folder.path());
     refused(space.remove("k"));
     refused(space.pop_first());
+}
+
+/// A task of a runtime that has ended: its waker is the last to have it, and what it owns goes with it.
+struct Task(Mutex<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        // Until no other reference is left.
+        while Arc::strong_count(&self) > 1 {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Regression: the waker of a task that awaited a sync dropped the last handle on the thread that ends epochs. That
+/// thread tried to join itself, and the database was not closed.
+#[test]
+fn a_waker_may_drop_the_last_handle() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    db.keyspace("s").and_then(|space| space.insert("north", "coral")).expect("room");
+    loop {
+        let sync = db.begin_sync().expect("open");
+        let task = Arc::new(Task(Mutex::new(Box::pin(async move { sync.await.expect("a sync") }))));
+        let waker = Waker::from(task.clone());
+        if task.0.lock().expect("sound").as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+            break;
+        }
+    }
+    drop(db);
+    let db = loop {
+        match tools::open(folder.path()) {
+            Err(Error::Locked { .. }) => thread::yield_now(),
+            opened => break opened.expect("a sound database"),
+        }
+    };
+    assert_eq!(db.recovery().source, holm::RecoveredFrom::CleanShutdown);
+    assert_eq!(db.keyspace("s").and_then(|space| space.get("north")).expect("sound").as_deref(), Some(&b"coral"[..]));
+}
+
+/// A thread of the database calls what is to be called for news. It cannot close the database: it would await itself.
+#[test]
+fn a_function_that_is_called_for_news_closes_no_database() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let handle = Mutex::new(Some(db.clone()));
+    db.on_sync(move || {
+        let taken = handle.lock().expect("sound").take();
+        taken.into_iter().for_each(|db| sender.send(db.close()).expect("it is awaited"));
+    });
+    db.keyspace("s").and_then(|space| space.insert("north", "coral")).expect("room");
+    let refused = receiver.recv().expect("a call").expect_err("a thread of the database");
+    assert!(matches!(refused, Error::Invalid { .. }), "{refused}");
+    db.keyspace("s").and_then(|space| space.insert("south", "sand")).expect("it is open");
+    db.close().expect("a sound close");
 }
