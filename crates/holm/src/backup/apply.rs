@@ -52,7 +52,15 @@ pub(crate) fn complete(engine: &Arc<Engine>) -> Result<()> {
 }
 
 fn complete_staged(engine: &Arc<Engine>, staging: &Staging<'_>) -> Result<()> {
-    staging.staged()?.map_or(Ok(()), |stored| redo(engine, staging, &stored).map(drop))
+    let Some(stored) = staging.staged()? else { return Ok(()) };
+    // It was verified before it got this name. If it is damaged since, nothing of it is applied.
+    read_through(&stored).map_err(|error| stored.named_in(error))?;
+    redo(engine, staging, &stored).map(drop)
+}
+
+fn read_through(stored: &StoredStream) -> Result<()> {
+    let mut reader = BufReader::with_capacity(READ_AT_ONCE, stored.reader());
+    StreamReader::begin(&mut reader)?.finish().map(drop)
 }
 
 /// What a stream that was read to its end is to the database.

@@ -106,6 +106,9 @@ impl Database {
     /// once the database in it is complete and durable; if anything fails, the folder is as before. Options are the
     /// default ones: see [`Builder::restore`].
     ///
+    /// Reads exactly one stream. What follows it is left to the reader, so streams may come one behind the other: a
+    /// whole backup, and the increments for [`Database::apply`]. A caller that expects one stream asks for the end.
+    ///
     /// # Errors
     /// - [`Corrupt`](Error::Corrupt), [`Foreign`](Error::Foreign), [`Version`](Error::Version): the stream is damaged,
     ///   ends early, or is none. `Foreign`, too, if a folder `<name>.partial` is there that no attempt has left.

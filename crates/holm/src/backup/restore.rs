@@ -250,7 +250,9 @@ fn give_name(vfs: &dyn Vfs, partial: &Path, folder: &Path) -> Result<()> {
     sync_parent(vfs, folder)?;
     // Last: a crash before this leaves a database that is complete, and a mark that means nothing under this name.
     let mark = folder.join(UNFINISHED_FILE);
-    vfs.remove(&mark).map_err(failed("removing", &mark))
+    vfs.remove(&mark).map_err(failed("removing", &mark))?;
+    // Under another name, `<name>.partial`, the mark would mean something again.
+    vfs.sync_dir(folder).map_err(failed("syncing", folder))
 }
 
 /// Makes the name of a folder durable.

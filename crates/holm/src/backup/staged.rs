@@ -5,6 +5,7 @@
 //! effects are durable. So it must not come to lie in another database's folder.
 
 use super::failed;
+use super::format::STREAM;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use holm_medium::vfs::{How, Vfs, VfsFile, write_all_at};
@@ -99,6 +100,16 @@ impl StoredStream {
     /// Returns a reader of `input` that stores in this file what it reads.
     pub(super) fn store<'a>(&'a self, input: &'a mut dyn Read) -> Tee<'a> {
         Tee { input, into: self, at: 0, refused: None }
+    }
+
+    /// Names the file in an error about the stream: an opening that fails must say what to look at.
+    pub(super) fn named_in(&self, mut error: Error) -> Error {
+        if let Error::Corrupt { path, .. } | Error::Foreign { path, .. } = &mut error
+            && path == Path::new(STREAM)
+        {
+            path.clone_from(&self.path);
+        }
+        error
     }
 
     /// Returns a reader from the start.

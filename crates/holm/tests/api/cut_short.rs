@@ -86,3 +86,49 @@ fn a_database_whose_name_ends_in_partial_is_no_leftover() {
         assert!(contents(&own) == before && !copy.exists());
     }
 }
+
+/// A backup that is to be applied was damaged in the folder of the copy. The opening that should have completed it
+/// failed with an error about a stream, and without a word about the file. The stream itself can take its place.
+#[test]
+fn a_damaged_increment_that_keeps_a_copy_from_opening_is_named() {
+    let folder = folder();
+    let [original, copied, saved] = ["sea.holm", "copy.holm", "saved.holm"].map(|name| folder.path().join(name));
+    let db = tools::relaxed(&original);
+    let space = db.keyspace("default").expect("room");
+    let (mut whole, mut changes) = (Vec::new(), Vec::new());
+    space.insert("north", "coral").and_then(|()| db.sync()).expect("room");
+    let base = db.backup_to(&mut whole).expect("sound").epoch;
+    space.insert("north", "sand").and_then(|()| db.sync()).expect("room");
+    db.backup_since(base, &mut changes).expect("sound");
+    tools::builder().restore(&mut &whole[..], &copied).expect("room");
+    let staged = copied.join("increment");
+    let mut damaged = changes.clone();
+    *damaged.last_mut().expect("an end") ^= 1;
+    std::fs::write(&staged, damaged).expect("room");
+    let refused = tools::open(&copied).map(drop).expect_err("it is damaged");
+    assert!(matches!(&refused, Error::Corrupt { path, .. } if *path == staged), "{refused:?}");
+    let north = |db: &Database| db.keyspace("default").and_then(|space| space.get("north")).expect("sound");
+    let report = Database::repair(&copied, &saved).expect("room");
+    assert!(report.losses.iter().any(|loss| loss.contains("increment")), "{report:?}");
+    assert_eq!(north(&tools::open(&saved).expect("sound")).as_deref(), Some(&b"coral"[..]));
+    std::fs::write(&staged, changes).expect("room");
+    let copy = tools::open(&copied).expect("the opening completes it");
+    assert_eq!(north(&copy).as_deref(), Some(&b"sand"[..]));
+    assert!(!staged.exists());
+}
+
+/// A restoration and an application read one stream each, and nothing of what follows it.
+#[test]
+fn streams_come_one_behind_the_other() {
+    let folder = folder();
+    let db = filled(&folder.path().join("sea.holm"));
+    let mut streams = Vec::new();
+    let base = db.backup_to(&mut streams).expect("sound").epoch;
+    db.keyspace("default").and_then(|space| space.insert("north", "coral")).expect("room");
+    db.backup_since(base, &mut streams).expect("sound");
+    let (path, mut rest) = (folder.path().join("copy.holm"), &streams[..]);
+    tools::builder().restore(&mut rest, &path).expect("a whole backup");
+    let copy = tools::open(&path).expect("sound");
+    copy.apply(&mut rest).expect("its increment");
+    assert!(rest.is_empty() && copy.keyspace("default").expect("there").contains_key("north").expect("sound"));
+}
