@@ -3,7 +3,7 @@
 use crate::bytes::{Bytes, give};
 use crate::failure::Failure;
 use pyo3::prelude::*;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 /// The bytes that are handed to a file of Python at once.
 const BUFFER: usize = 256 << 10;
@@ -90,16 +90,18 @@ impl Write for Writer {
     }
 }
 
-/// A stream from a file of Python.
-pub(crate) struct Reader(BufReader<File>);
+/// A file of Python that a stream is read from. Without a buffer: what follows the stream stays in the file, so streams
+/// may come one behind the other. A frame takes two calls, and has hundreds of kilobytes.
+pub(crate) struct Reader(File);
 
 impl Reader {
     pub(crate) fn new(object: Py<PyAny>) -> Self {
-        Reader(BufReader::with_capacity(BUFFER, File { object, raised: None }))
+        Reader(File { object, raised: None })
     }
 
+    /// Returns what a call has returned, or raises what the file has raised.
     pub(crate) fn finish<T, R: From<T>>(self, done: holm::Result<T>) -> PyResult<R> {
-        Ok(result(self.0.into_inner().raised, done)?.into())
+        Ok(result(self.0.raised, done)?.into())
     }
 }
 

@@ -173,6 +173,25 @@ def test_backups(db: holm.Database, folder: Path) -> None:
     assert not Path("damaged.holm").exists()
 
 
+def test_backups_come_one_behind_the_other_in_one_file(db: holm.Database) -> None:
+    """Regression: a restoration read some 256 KiB beyond its stream, and the file went on within the next one."""
+    db["north"] = "coral"
+    db.sync()
+    file = io.BytesIO()
+    info = db.backup_to(file)
+    db["north"] = "sand"
+    db.sync()
+    more = db.backup_to(file, since=info.epoch)
+    file.seek(0)
+    assert holm.verify_backup(file) == info and holm.verify_backup(file) == more
+    assert file.read() == b""
+    file.seek(0)
+    holm.restore(file, "copy.holm")
+    with holm.open("copy.holm") as copy:
+        copy.apply(file)
+        assert copy["north"] == b"sand"
+
+
 class Refusing(io.RawIOBase):
     """A file that takes little at a time, and at last nothing."""
 

@@ -56,7 +56,8 @@ def reading(origin: Origin) -> Iterator[Readable]:
 def restore(origin: Origin, folder: Path) -> BackupInfo:
     """Makes a database of a whole backup, in a folder that is absent or empty.
 
-    The folder gets its name once the database in it is complete and durable.
+    The folder gets its name once the database in it is complete and durable. Reads one backup; what follows it in a
+    file object is left there, so that `Database.apply` can go on with the next one.
 
     >>> import holm
     >>> with holm.open("reefs.holm") as db:
