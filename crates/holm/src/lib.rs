@@ -118,9 +118,9 @@
 //! | open | after a close reads an index; after a crash reads every leaf: about 0.3 s for a million small records |
 //! | processes | one writer, or any number of readers of a database that was closed |
 //!
-//! Do not use a handle in the child of a `fork`, and do not write in the destructor of a thread-local value: it panics,
-//! which ends the process there. A disk sector that cannot be read ends the process with `SIGBUS`, as
-//! in every store that maps its files.
+//! Do not use a handle in the child of a `fork`. In the destructor of a thread-local value, do not write and drop no
+//! snapshot: it panics, which ends the process there. Other handles may be dropped there, the last one too. A disk
+//! sector that cannot be read ends the process with `SIGBUS`, as in every store that maps its files.
 //!
 //! # Platforms
 //!

@@ -78,6 +78,12 @@ impl Clock {
         self.admission.throttled_writes()
     }
 
+    /// Returns whether this thread has pinned an epoch before. A thread that exits may have forgotten that, and then
+    /// cannot pin another one: that panics.
+    pub fn knows_thread(&self) -> bool {
+        self.labels.has_slot()
+    }
+
     /// What the end of an epoch waits for at this moment, if it waits.
     pub fn stuck(&self) -> Option<Stuck> {
         self.labels.stuck()

@@ -234,6 +234,11 @@ impl Labels {
         self.durable.store(ended, Ordering::Release);
     }
 
+    /// Whether this thread has a slot.
+    pub(super) fn has_slot(&self) -> bool {
+        self.slots.get().is_some()
+    }
+
     /// The slot of this thread.
     #[inline]
     pub(super) fn slot(&self) -> &ThreadSlot {

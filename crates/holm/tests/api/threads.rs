@@ -3,7 +3,7 @@
 use crate::families::Family;
 use crate::tools::{self, Chance, Stop, assert_sound, folder, relaxed};
 use crate::twin::{Map, walk};
-use holm::{Database, Durability, Error, Keyspace};
+use holm::{Database, Durability, Error, Keyspace, KeyspaceOptions, RecoveredFrom};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -217,7 +217,7 @@ fn closing_beside_writers() {
         });
         drop(space);
         let db = relaxed(folder.path());
-        assert_eq!(db.recovery().source, holm::RecoveredFrom::CleanShutdown);
+        assert_eq!(db.recovery().source, RecoveredFrom::CleanShutdown);
         assert_sound(&db);
         let space = db.keyspace("s").expect("a name");
         assert_eq!(space.len().expect("sound"), done.iter().map(|count| u64::from(*count)).sum::<u64>());
@@ -263,6 +263,26 @@ fn no_copy_mixes_two_records() {
         }
     });
     assert_sound(&db);
+}
+
+/// Regression: the last handle to a database with keys that expire was that of a thread-local value. The close noted
+/// the time in the catalog, for which the thread had nothing left: a panic, which ended the process.
+#[test]
+fn a_thread_that_exits_drops_the_last_handle() {
+    thread_local!(static LATE: RefCell<Option<Database>> = const { RefCell::new(None) });
+    let folder = folder();
+    let path = folder.path().to_owned();
+    let exits = thread::spawn(move || {
+        // Made before what the store keeps for the thread, and so dropped after it.
+        LATE.with(|_| ());
+        let db = relaxed(&path);
+        let space = db.keyspace_with("s", &KeyspaceOptions::new().expires(true)).expect("a name");
+        space.insert("a", "1").expect("room");
+        LATE.with(|late| late.replace(Some(db.clone())));
+        space.contains_key("a").expect("sound")
+    });
+    assert!(exits.join().expect("no panic"));
+    assert_eq!(relaxed(folder.path()).recovery().source, RecoveredFrom::CleanShutdown);
 }
 
 /// Where a thread-local value reads in its destructor, the list of the thread's transactions may be gone already: that
