@@ -13,7 +13,8 @@ func (p *placement) plan() bool {
 	isChanged := p.dropNodes()
 	isChanged = p.raise() || isChanged
 	for at := range p.Groups {
-		isChanged = p.Groups[at].leaveGone(p) || isChanged
+		g := &p.Groups[at]
+		isChanged = g.leaveGone(p) || g.goneFirst(p) || g.stay(p) || isChanged
 	}
 	for at := range p.Groups {
 		isChanged = p.fill(&p.Groups[at]) || isChanged
@@ -58,6 +59,46 @@ func (g *grouped) leaveGone(p *placement) bool {
 	return false
 }
 
+// isGone returns whether a node does not come back.
+func (p *placement) isGone(id uint64) bool {
+	found := p.node(id)
+	return found == nil || found.State == nodeGone
+}
+
+// goneFirst lets a replica leave that is gone for good before one that drains. The other way round the group might have
+// to do without both.
+func (g *grouped) goneFirst(p *placement) bool {
+	for at := range g.Replicas {
+		one := &g.Replicas[at]
+		if one.State != replicaVotes || !p.isGone(one.Node) {
+			continue
+		}
+		for other := range g.Replicas {
+			if drains := &g.Replicas[other]; drains.State == replicaLeaves && !p.isGone(drains.Node) {
+				one.State, drains.State = replicaLeaves, replicaVotes
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stay keeps a replica that was to leave without another one in its place, if its node is to keep its replicas after
+// all. The log may have removed it meanwhile; then it is forgotten.
+func (g *grouped) stay(p *placement) bool {
+	if g.count(replicaNew, replicaReady) > 0 || g.staying() >= min(mostReplicas, len(p.upNodes())) {
+		return false
+	}
+	for at := range g.Replicas {
+		one := &g.Replicas[at]
+		if one.State == replicaLeaves && p.isUp(one.Node) && g.on(one.Node) == nil {
+			one.State = replicaVotes
+			return true
+		}
+	}
+	return false
+}
+
 // fill gives a group the replicas that it needs, and lets one leave that is where it should not be.
 func (p *placement) fill(g *grouped) bool {
 	usable := p.usable()
@@ -66,7 +107,7 @@ func (p *placement) fill(g *grouped) bool {
 	}
 	misplaced := -1
 	for at, one := range g.Replicas {
-		if !p.isUp(one.Node) {
+		if !p.isUp(one.Node) && (misplaced < 0 || p.isGone(one.Node)) {
 			misplaced = at
 		}
 	}

@@ -13,7 +13,7 @@ import (
 type model struct {
 	*placement
 	logs []*dragonboat.Membership
-	// Nodes that do not answer any more.
+	// Nodes that do not answer, for now or any more.
 	dead map[uint64]bool
 }
 
@@ -57,7 +57,8 @@ func (m *model) leader(group int, random *rand.Rand) uint64 {
 	return living[random.IntN(len(living))]
 }
 
-// step lets the leader of a group take its next step, and a replica that comes say that it is complete.
+// step lets the leader of a group, by chance another one each time, take its next step, and a replica that comes say
+// that it is complete.
 func (m *model) step(t *testing.T, group int, random *rand.Rand) bool {
 	g, log := &m.Groups[group], m.logs[group]
 	self := m.leader(group, random)
@@ -72,6 +73,9 @@ func (m *model) step(t *testing.T, group int, random *rand.Rand) bool {
 		}
 	}
 	kind, one := nextStep(g, log, self)
+	if !isSafe(kind, one, log, func(id uint64) bool { return !m.dead[g.replica(id).Node] }) {
+		return false
+	}
 	switch kind {
 	case stepNone:
 		return false
@@ -116,6 +120,16 @@ func (m *model) settle(t *testing.T, random *rand.Rand) {
 	t.Fatalf("the placement does not settle: %s", m.describe(nil))
 }
 
+// stepAtMost takes steps in an order by chance, as many as there are or fewer.
+func (m *model) stepAtMost(t *testing.T, most int, random *rand.Rand) {
+	for range random.IntN(most) {
+		if random.IntN(3) == 0 {
+			m.plan()
+		}
+		m.step(t, random.IntN(len(m.Groups)), random)
+	}
+}
+
 // check checks what a placement is for.
 func (m *model) check(t *testing.T) {
 	t.Helper()
@@ -147,8 +161,8 @@ func (m *model) check(t *testing.T) {
 	}
 }
 
-// Whatever comes, drains or is lost, one after the other and at once: every group keeps its majority throughout, no id
-// comes back, and all groups have their replicas in the end, evenly.
+// Whatever comes, drains, is away or is lost, one after the other and at once: every group keeps its majority
+// throughout, no id comes back, and all groups have their replicas in the end, evenly.
 func TestPlacementsSettleAndNoGroupLosesItsMajority(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -158,7 +172,7 @@ func TestPlacementsSettleAndNoGroupLosesItsMajority(t *testing.T) {
 		for range 6 {
 			up := m.upNodes()
 			some := m.node(up[random.IntN(len(up))])
-			switch chance := random.IntN(4); {
+			switch chance := random.IntN(6); {
 			case chance == 0 && len(up) > 1:
 				some.State = nodeDraining
 			case chance == 1 && len(up) > 2:
@@ -167,6 +181,29 @@ func TestPlacementsSettleAndNoGroupLosesItsMajority(t *testing.T) {
 				m.dead[some.ID] = true
 				some.State = nodeGone
 				m.settle(t, random)
+			case chance >= 2 && chance <= 3 && len(up) > 2:
+				// A node is away, and meanwhile another one drains or comes; perhaps it does not leave after all.
+				m.settle(t, random)
+				m.dead[some.ID] = true
+				other := m.node(up[random.IntN(len(up))])
+				if random.IntN(3) == 0 {
+					m.join()
+				} else if other.ID != some.ID {
+					other.State = nodeDraining
+				}
+				m.stepAtMost(t, 200, random)
+				if other = m.node(other.ID); random.IntN(2) == 0 && other != nil {
+					other.State = nodeUp
+					m.stepAtMost(t, 200, random)
+				}
+				// It comes back, or it is gone for good.
+				if random.IntN(2) == 0 || len(m.upNodes()) < 2 {
+					delete(m.dead, some.ID)
+				} else {
+					some = m.node(some.ID)
+					some.State = nodeGone
+					m.settle(t, random)
+				}
 			default:
 				m.join()
 			}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,8 +25,12 @@ const (
 	stepTimeout = 5 * time.Second
 )
 
-var errLostLog = errors.New("this node's log of it is gone, and with that what it has promised: " +
-	"`holm-cluster remove --gone` replaces the node")
+var (
+	errLostLog = errors.New("this node's log of it is gone, and with that what it has promised: " +
+		"`holm-cluster remove --gone` replaces the node")
+	errFewAnswer   = errors.New("of the replicas that would vote, no majority answers")
+	errNoSuccessor = errors.New("no replica can take the lead")
+)
 
 // reconcile runs until the node ends.
 func (h *host) reconcile(ctx context.Context) {
@@ -191,6 +196,9 @@ func (h *host) step(ctx context.Context, group int, self uint64) error {
 	g := &now.Groups[group]
 	kind, one := nextStep(g, has, self)
 	host, known := now.member(one.Node)
+	if !isSafe(kind, one, has, h.answering(group, g, has)) {
+		return fmt.Errorf("%w: replica %d on node %d waits", errFewAnswer, one.ID, one.Node)
+	}
 	switch kind {
 	case stepAdd, stepPromote:
 		if !known {
@@ -222,18 +230,54 @@ func (h *host) step(ctx context.Context, group int, self uint64) error {
 	return nil
 }
 
-// yield hands the lead to a replica that stays, the preferred one if it can be.
+// answering returns a function that returns whether a replica of a group answers: it has what was acknowledged before,
+// and reaches the leader. Each is asked once, and all at the same time.
+func (h *host) answering(group int, g *grouped, has *dragonboat.Membership) func(uint64) bool {
+	ask := sync.OnceValue(func() map[uint64]bool {
+		var mutex sync.Mutex
+		found, asks := map[uint64]bool{}, &handing{host: h, group: group}
+		var done sync.WaitGroup
+		for _, one := range g.Replicas {
+			_, votes := has.Nodes[one.ID]
+			if _, listens := has.NonVotings[one.ID]; !votes && !listens {
+				continue
+			}
+			done.Go(func() {
+				err := asks.look(one.Node, dialTimeout)
+				mutex.Lock()
+				defer mutex.Unlock()
+				found[one.ID] = err == nil
+			})
+		}
+		done.Wait()
+		return found
+	})
+	return func(id uint64) bool { return ask()[id] }
+}
+
+// yield hands the lead to a replica that stays: the preferred one if it can be, or another one.
 func (h *host) yield(g *grouped, group int, has *dragonboat.Membership) error {
-	var to uint64
+	var to []uint64
 	for _, one := range g.Replicas {
-		if _, votes := has.Nodes[one.ID]; votes && one.State == replicaVotes && (to == 0 || one.Node == g.Preferred) {
-			to = one.ID
+		if _, votes := has.Nodes[one.ID]; !votes || one.State != replicaVotes {
+			continue
+		}
+		to = append(to, one.ID)
+		if one.Node == g.Preferred {
+			to[0], to[len(to)-1] = one.ID, to[0]
 		}
 	}
-	if to == 0 {
-		return fmt.Errorf("no replica can take the lead")
+	own, err := h.lane(group), errNoSuccessor
+	if own == nil || time.Now().UnixNano() < own.leadFrom.Load() {
+		return nil
 	}
-	return h.lead(group, to)
+	for _, id := range to {
+		if err = h.handOver(group, id, dialTimeout); err == nil {
+			return nil
+		}
+	}
+	own.leadFrom.Store(time.Now().Add(leadRest).UnixNano())
+	return err
 }
 
 // hint notes in the placement which groups this node leads.

@@ -66,3 +66,28 @@ func nextStep(g *grouped, has *dragonboat.Membership, self uint64) (int, replica
 	}
 	return stepNone, replica{}
 }
+
+// isSafe returns whether a step leaves a group that can elect: of the replicas that vote after it, a majority answers.
+// A replica that does not answer now counts against it, for it may stay away.
+func isSafe(kind int, one replica, has *dragonboat.Membership, answers func(id uint64) bool) bool {
+	_, votes := has.Nodes[one.ID]
+	if kind != stepPromote && (kind != stepRemove || !votes) {
+		return true
+	}
+	voting, answering := 0, 0
+	count := func(id uint64) {
+		voting++
+		if answers(id) {
+			answering++
+		}
+	}
+	for id := range has.Nodes {
+		if id != one.ID {
+			count(id)
+		}
+	}
+	if kind == stepPromote {
+		count(one.ID)
+	}
+	return answering > voting/2
+}

@@ -107,6 +107,47 @@ func TestAFourthNodeJoinsAndAFounderDrainsWhileClientsGoOn(t *testing.T) {
 	must(t, cluster.Equal(ctx))
 }
 
+// The replicas of a node that drained were removed while another node did not answer: of the two that were left, one
+// could not elect. And the lead was offered to the node that was away, again and again.
+func TestADrainWaitsForANodeThatIsAwayAndCanBeTakenBack(t *testing.T) {
+	cluster, ctx := start(t, trial.Settings{}), context.Background()
+	// says waits until the status has words so often, and replicas that leave or none.
+	says := func(words string, count int, leaves bool) {
+		t.Helper()
+		must(t, trial.Until(60*time.Second, func() error {
+			said, err := cluster.Operate("status")
+			if err == nil && (strings.Count(said, words) != count || strings.Contains(said, "(leaves)") != leaves) {
+				err = errors.New(said)
+			}
+			return err
+		}))
+	}
+	says(": up, 5 replicas", 3, false)
+	cluster.Kill(2)
+	operate(t, cluster, "drain", "--node", "1")
+	says(": draining, 0 replicas, leads 0", 1, true)
+	must(t, trial.Until(60*time.Second, func() error {
+		if said := cluster.Logs(); strings.Count(said, "no majority answers") < 5 {
+			return errors.New(said)
+		}
+		return nil
+	}))
+	node := cluster.Node(0)
+	defer node.Close()
+	for at := range 50 {
+		insist(t, func() error { return node.Set(ctx, fmt.Sprint("key", at), at, 0).Err() })
+	}
+	operate(t, cluster, "drain", "--node", "1", "--undo")
+	says(": up", 3, false)
+	operate(t, cluster, "drain", "--node", "1")
+	says(": draining, 0 replicas, leads 0", 1, true)
+	must(t, cluster.StartNode(2))
+	says(": drained, 0 replicas, leads 0", 1, false)
+	for at := range 50 {
+		same(t, "GET", node.Get(ctx, fmt.Sprint("key", at)).Val(), at)
+	}
+}
+
 func TestMembersAreFoundAgainAfterAllNodesWereKilled(t *testing.T) {
 	cluster, ctx := start(t, trial.Settings{}), context.Background()
 	at, id, err := cluster.Join()
