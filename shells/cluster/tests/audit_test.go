@@ -284,6 +284,11 @@ func TestWhatIsNoEntryIsNotPutIntoALog(t *testing.T) {
 		defer nodes[at].Close()
 	}
 	header := "\x01\x00" + strings.Repeat("\x00", 16)
+	// A step in a move of slots: an operation, at most one range, and what the operation takes.
+	slots := func(operation byte, ranges, rest string) string {
+		count := string(rune(len(ranges)/4)) + "\x00\x00\x00"
+		return string(rune(operation)) + strings.Repeat("\x00", 24) + count + ranges + rest
+	}
 	for _, one := range [][]any{
 		{"ENTRY", "0", "x"},
 		{"ENTRY", "0", "\xff" + header[1:]},
@@ -292,6 +297,12 @@ func TestWhatIsNoEntryIsNotPutIntoALog(t *testing.T) {
 		{"ENTRY", "0", header + "\x00\x02\x01\x00\x01\x00\x00\x00k"},
 		{"ENTRY", "0", header + "\x00\x02\x00\x00\x05\x00\x00\x00*1\r\n\x00"},
 		{"ENTRY", "0", "\x01\x04" + header[2:] + "slots"},
+		{"ENTRY", "0", "\x01\x05" + header[2:] + strings.Repeat("\x00", 17)},
+		{"ENTRY", "0", "\x01\x04" + header[2:] + slots(0, "\x05\x00\x03\x00", "")},
+		{"PART", "0", "4", header[:8] + slots(0, "\x05\x00\x03\x00", "")},
+		{"PART", "0", "4", header[:8] + slots(9, "", "key")},
+		{"PART", "0", "4", header[:8] + slots(2, "", "\x05\x00\x00\x00\x00")},
+		{"PART", "0", "4", header[:8] + slots(2, "", "\x01\x01\x00\x00\x00k\x02\x00\x00\x00\x01\x09")},
 		{"PART", "0", "write", "part"},
 		{"PART", "0", "300", "part"},
 		{"PART", "0", "3", "mark"},
