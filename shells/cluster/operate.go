@@ -70,9 +70,8 @@ func join(arguments []string) error {
 	own.ID, own.Groups, own.ElectionMilliseconds, own.SnapshotEntries = 1, 1, defaultElection, 10
 	own.Members = []member{{ID: 1, Address: *address, Raft: *raft, Plain: *plain}}
 	own.Password, own.TLS = asks.password, asks.secured
-	if id := joined(*folder, own.Members[0]); id != 0 {
-		sayJoined(id, *folder)
-		return nil
+	if made := joined(*folder, own.Members[0]); made != nil {
+		return asks.joinAgain(made, *folder)
 	}
 	// The cluster hears of a node only if its folder can be made: it would wait for the node from then on.
 	if err := errors.Join(own.checkNew(), checkFolder(*folder)); err != nil {
@@ -113,17 +112,31 @@ func sayJoined(id uint64, folder string) {
 	fmt.Printf("node %d: `holm-cluster serve --folder %s` runs it\n", id, folder)
 }
 
-// joined returns the id of the node of a folder, if it has joined at these addresses before; 0 if not.
-func joined(folder string, at member) uint64 {
+// joined returns the settings of the node of a folder, if it has joined at these addresses before; nil if not.
+func joined(folder string, at member) *settings {
 	made, err := readSettings(folder)
 	if err != nil || !made.IsJoined {
-		return 0
+		return nil
 	}
 	at.ID = made.ID
 	if made.self() != at {
-		return 0
+		return nil
 	}
-	return made.ID
+	return made
+}
+
+// joinAgain says which node a folder is, as it was said before. A node that was removed does not come back.
+func (o *operator) joinAgain(made *settings, folder string) error {
+	now, err := o.placement()
+	if err != nil {
+		return err
+	}
+	if known := now.node(made.ID); known == nil || known.State == nodeGone || isOther(known.Folder, made) {
+		return fmt.Errorf("%s is node %d, which was removed, or is of another cluster: a new node needs a new folder",
+			folder, made.ID)
+	}
+	sayJoined(made.ID, folder)
+	return nil
 }
 
 func drain(arguments []string) error {

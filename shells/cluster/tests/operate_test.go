@@ -4,6 +4,7 @@ package tests
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,6 +104,15 @@ func TestOperatorsMayRepeatWhatTheyAskFor(t *testing.T) {
 	if _, err = cluster.Operate("remove", "--node", id); err != nil && !strings.Contains(err.Error(), "there is no node") {
 		t.Fatal("a node that is gone is not removed again:", err)
 	}
+	// Its folder stays that of a node which was removed, and a new one takes its addresses.
+	refuses(t, "which was removed", join("new")...)
+	insist(t, func() error {
+		said, err := run(t, join("newer")...)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", said, err)
+		}
+		return err
+	})
 	// A name that ends with a slash is the name without it.
 	backup := filepath.Join(cluster.Folder, "backup")
 	_, err = cluster.Operate("backup", "--to", backup+"/")
