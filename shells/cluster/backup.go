@@ -92,8 +92,8 @@ func (s *saver) take() error {
 	var last error
 	for begun := time.Now(); time.Since(begun) < settleTimeout; time.Sleep(200 * time.Millisecond) {
 		s.close()
-		if last = s.takeOnce(); last == nil {
-			return nil
+		if last = s.takeOnce(); last == nil || s.before == nil && isDistrust(last) {
+			return last
 		}
 	}
 	return last

@@ -117,6 +117,12 @@ func startHost(folder string, with *settings, leases bool, tests trials) (*host,
 	if err != nil {
 		return nil, err
 	}
+	if with.Certificate != "" {
+		// The consensus engine reads it later, and says less.
+		if _, err := (&certificate{certificate: with.Certificate, key: with.Key}).current(); err != nil {
+			return nil, err
+		}
+	}
 	if err := checkIdentity(founding(with), with, credentials, tests.knows()); err != nil {
 		return nil, err
 	}

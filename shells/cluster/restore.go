@@ -90,7 +90,7 @@ func (l *loader) prepare() error {
 		if err == nil {
 			break
 		}
-		if errors.As(err, &isRefused) || time.Since(begun) > loadTimeout {
+		if errors.As(err, &isRefused) || l.now == nil && isDistrust(err) || time.Since(begun) > loadTimeout {
 			return err
 		}
 	}

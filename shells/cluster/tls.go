@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -125,6 +126,8 @@ type certificate struct {
 	mutex sync.Mutex
 	read  *tls.Certificate
 	asOf  [2]time.Time
+	// It was said that nobody trusts what was read.
+	isSaid bool
 }
 
 // current returns the certificate of the files as they are. Files that do not fit together, such as while one of them has
@@ -142,10 +145,42 @@ func (c *certificate) current() (*tls.Certificate, error) {
 		read, err := tls.LoadX509KeyPair(c.certificate, c.key)
 		switch {
 		case err == nil:
-			c.read, c.asOf = &read, asOf
+			c.read, c.asOf, c.isSaid = &read, asOf, false
 		case c.read == nil:
 			return nil, fmt.Errorf("%s and %s: %w", c.certificate, c.key, err)
 		}
 	}
+	if said := outOfTime(c.read.Leaf, time.Now()); said != "" && !c.isSaid {
+		fmt.Fprintf(os.Stderr, "holm-cluster: %s %s, and nobody trusts it\n", c.certificate, said)
+		c.isSaid = true
+	}
 	return c.read, nil
+}
+
+// outOfTime returns what is wrong with a certificate at a time; nothing if it is valid.
+func outOfTime(leaf *x509.Certificate, now time.Time) string {
+	switch {
+	case leaf == nil:
+		return ""
+	case now.After(leaf.NotAfter):
+		return "has expired at " + leaf.NotAfter.UTC().Format(time.RFC3339)
+	case now.Before(leaf.NotBefore):
+		return "is not valid before " + leaf.NotBefore.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
+// isDistrust returns whether asking a node again cannot help: it is not trusted, or does not let this one in.
+func isDistrust(err error) bool {
+	var untrusted *tls.CertificateVerificationError
+	var other tls.RecordHeaderError
+	var remote *net.OpError
+	var said refused
+	if errors.As(err, &said) {
+		word, _, _ := strings.Cut(string(said), " ")
+		return word == "WRONGPASS" || word == "NOAUTH" || word == "NOPERM"
+	}
+	// The other side has said why it ends the greeting.
+	isRemote := errors.As(err, &remote) && remote.Op == "remote error"
+	return isRemote || errors.As(err, &untrusted) || errors.As(err, &other)
 }

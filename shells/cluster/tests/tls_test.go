@@ -218,3 +218,57 @@ func TestACertificateIsExchangedWhileTheNodeRuns(t *testing.T) {
 		t.Fatal("the certificate is the one before")
 	}
 }
+
+// A backup asked a node that is not to be trusted, or does not let it in, for a minute, and said so then alone. A node
+// said nothing of its certificate that others do not trust any more.
+func TestCertificatesThatHaveExpiredAreSaidToBeSo(t *testing.T) {
+	with, clients, ctx := newSecrets(t), newSecrets(t), context.Background()
+	clients.make(t, "client")
+	words := append(with.node(), "--tls-client-ca", clients.file("ca.pem"), "--password", "reef")
+	cluster := startUnready(t, trial.Settings{Nodes: 1, Groups: 1, Init: words})
+	program, err := trial.Program()
+	must(t, err)
+	says := func(password, expected string) {
+		t.Helper()
+		limited, cancel := context.WithTimeout(ctx, 30*time.Second)
+		defer cancel()
+		asks := exec.CommandContext(limited, program, "backup", "--at", cluster.Addresses[0], "--to",
+			filepath.Join(cluster.Folder, "backup"), "--tls-ca", with.file("ca.pem"), "--tls-cert", clients.file("client.pem"),
+			"--tls-key", clients.file("client.key"))
+		asks.Env = append(os.Environ(), "HOLM_CLUSTER_PASSWORD="+password)
+		said, err := asks.CombinedOutput()
+		if err == nil || !strings.Contains(string(said), expected) {
+			t.Fatalf("%v: %q has no %q", err, said, expected)
+		}
+	}
+	must(t, trial.Until(60*time.Second, func() error {
+		opened, err := net.Dial("tcp", cluster.Addresses[0])
+		if err == nil {
+			err = opened.Close()
+		}
+		return err
+	}))
+	says("another", "WRONGPASS")
+	expired := time.Now().Add(-time.Minute)
+	_, err = clients.maker.Sign("client", "127.0.0.1", expired)
+	must(t, err)
+	says("reef", "remote error: tls: expired certificate")
+	_, err = with.maker.Sign("node", "127.0.0.2", time.Now().Add(time.Hour))
+	must(t, err)
+	says("reef", "certificate is valid for 127.0.0.2, not 127.0.0.1")
+	_, err = with.maker.Sign("node", "127.0.0.1", expired)
+	must(t, err)
+	says("reef", "certificate has expired or is not yet valid")
+	if said := cluster.Logs(); !strings.Contains(said, "node.pem has expired at "+expired.UTC().Format(time.RFC3339)) {
+		t.Fatal(said)
+	}
+	// A node begins nevertheless: its clock may be the one that is wrong.
+	must(t, cluster.Stop(0))
+	must(t, cluster.StartNode(0))
+	must(t, trial.Until(60*time.Second, func() error {
+		if said := cluster.Logs(); strings.Count(said, "has expired at") < 2 {
+			return fmt.Errorf("%s", said)
+		}
+		return nil
+	}))
+}
