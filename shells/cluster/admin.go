@@ -205,10 +205,7 @@ func (h *host) join(folder string, one member, said []string) ([]byte, error) {
 		one.ID = id
 		made = *h.settings
 		made.ID, made.Folder, made.IsJoined = id, folder, true
-		made.Members = nil
-		for _, known := range p.Nodes {
-			made.Members = append(made.Members, known.member)
-		}
+		made.Members = p.members()
 		made.Password, made.Authority, made.Certificate, made.Key, made.TLS = "", "", "", "", secured{}
 		return isNew, nil
 	})

@@ -87,6 +87,8 @@ type placement struct {
 	UsersAt uint64 `json:"users_at,omitempty"`
 	// By slot.
 	groups []uint16
+	// Nodes that do not answer the driver now.
+	away map[uint64]bool
 }
 
 // founding returns the placement of a cluster that was just made: the same on all founders.
@@ -170,6 +172,15 @@ func (p *placement) member(id uint64) (member, bool) {
 	return member{}, false
 }
 
+// members returns all nodes.
+func (p *placement) members() []member {
+	var found []member
+	for _, one := range p.Nodes {
+		found = append(found, one.member)
+	}
+	return found
+}
+
 // upNodes returns the nodes that are to have replicas, those that have not served yet included.
 func (p *placement) upNodes() []uint64 {
 	var found []uint64
@@ -190,6 +201,11 @@ func (p *placement) usable() []uint64 {
 		}
 	}
 	return found
+}
+
+// present returns those of some nodes that answer.
+func (p *placement) present(among []uint64) []uint64 {
+	return slices.DeleteFunc(slices.Clone(among), func(id uint64) bool { return p.away[id] })
 }
 
 // newID returns an id that nobody has had.

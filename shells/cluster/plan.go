@@ -1,5 +1,6 @@
 // What the driver decides, on the node that leads the meta group: which replicas come and go, and who is to lead. Each
-// call is one step on the whole placement, and depends on nothing but it: the next driver goes on where one has ended.
+// call is one step on the whole placement, and depends on nothing but it and which nodes answer: the next driver goes on
+// where one has ended. A replica that came to a node which does not answer would keep others waiting.
 
 package main
 
@@ -114,7 +115,7 @@ func (p *placement) fill(g *grouped) bool {
 	wanted := min(mostReplicas, len(p.upNodes()))
 	switch {
 	case misplaced >= 0 || len(g.Replicas) < wanted:
-		target := p.emptiest(g, usable)
+		target := p.emptiest(g, p.present(usable))
 		switch {
 		case target != 0 && p.moving() < mostMoves:
 			if misplaced >= 0 {
@@ -122,7 +123,7 @@ func (p *placement) fill(g *grouped) bool {
 			}
 			g.Replicas = append(g.Replicas, replica{ID: p.newID(), Node: target, State: replicaNew})
 			return true
-		case target == 0 && misplaced >= 0 && len(g.Replicas) > 1:
+		case p.emptiest(g, usable) == 0 && misplaced >= 0 && len(g.Replicas) > 1:
 			g.Replicas[misplaced].State = replicaLeaves
 			return true
 		}
@@ -152,7 +153,7 @@ func (p *placement) emptiest(g *grouped, among []uint64) uint64 {
 
 // balance moves a replica from the node with the most to one with two fewer.
 func (p *placement) balance() bool {
-	usable := p.usable()
+	usable := p.present(p.usable())
 	if p.moving() >= mostMoves {
 		return false
 	}

@@ -26,6 +26,7 @@ func newModel(nodes, groups int) *model {
 	for at := range made.Nodes {
 		made.Nodes[at].HasServed = true
 	}
+	made.away = made.dead
 	for _, g := range made.Groups {
 		log := &dragonboat.Membership{Nodes: map[uint64]string{}, NonVotings: map[uint64]string{},
 			Removed: map[uint64]struct{}{}}
@@ -255,5 +256,31 @@ func TestAReplicaThatWasToLeaveStaysIfItsSuccessorIsLost(t *testing.T) {
 	has := &dragonboat.Membership{Nodes: map[uint64]string{1: "", 2: ""}, Removed: map[uint64]struct{}{3: {}}}
 	if kind, one := nextStep(g, has, 1); kind != stepForget || one.ID != 3 {
 		t.Fatal("found", kind, one)
+	}
+}
+
+// Replicas of a node that drains were to come to one that was away. They held the places of all that come, and nothing
+// went on, the replacement of a node that was lost included.
+func TestReplicasComeToNodesThatAnswer(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 0))
+	m := newModel(3, 6)
+	m.join()
+	away := m.Nodes[3].ID
+	m.dead[away] = true
+	for m.plan() {
+	}
+	m.stepAtMost(t, 100, random)
+	if count := m.holds(away); count > 0 {
+		t.Fatalf("%d replicas come to a node that does not answer", count)
+	}
+	m.node(1).State = nodeDraining
+	m.settle(t, random)
+	if count := m.holds(1); count != 7 {
+		t.Fatalf("the node that drains has given up replicas without others in their place: it has %d", count)
+	}
+	m.join()
+	m.settle(t, random)
+	if m.holds(1) > 0 || m.holds(away) > 0 {
+		t.Fatalf("the drain is not done:\n%s", m.describe(nil))
 	}
 }

@@ -80,11 +80,29 @@ func (h *host) reconcile(ctx context.Context) {
 		round(&isHinting, h.hint)
 		if h.leads(h.settings.Groups) && time.Since(driven) > driveTime {
 			driven = time.Now()
-			round(&isDriving, func() {
-				_ = h.change(func(p *placement) (bool, error) { return p.plan(), nil })
-			})
+			round(&isDriving, h.drive)
 		}
 	}
+}
+
+// drive takes a step of the placement, if there is one. Nodes are asked then alone.
+func (h *host) drive() {
+	now, _, err := h.readMeta()
+	if err != nil || now != nil && !now.plan() {
+		return
+	}
+	away := map[uint64]bool{}
+	if now != nil {
+		others := slices.DeleteFunc(now.members(), func(one member) bool { return one.ID == h.settings.ID })
+		_, failed := askAll(others, h.credentials, dialTimeout, "FOLDERS", h.settings.Cluster)
+		for at, one := range others {
+			away[one.ID] = failed[at] != nil
+		}
+	}
+	_ = h.change(func(p *placement) (bool, error) {
+		p.away = away
+		return p.plan(), nil
+	})
 }
 
 // complain says once what keeps a group from its next step.
