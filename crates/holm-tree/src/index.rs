@@ -280,6 +280,9 @@ pub trait Index<K: Keys>: Send + Sync {
     fn get_many(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>);
     /// Returns whether the leaf is unchanged. A reader validates after it has followed a payload.
     fn validate(&self, leaf_version: LeafVersion) -> bool;
+    /// Calls `read` while no writer can change the leaf, and returns true; returns false, without a call, if it has
+    /// changed since the version was read, or a writer has it. `read` uses no tree.
+    fn hold(&self, leaf_version: LeafVersion, read: &mut dyn FnMut()) -> bool;
     /// Puts a payload under a key and returns the payload that it replaces.
     ///
     /// # Errors

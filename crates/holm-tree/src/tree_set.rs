@@ -407,6 +407,13 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         self.validates(leaf_version)
     }
 
+    fn hold(&self, leaf_version: LeafVersion, read: &mut dyn FnMut()) -> bool {
+        let Some(latched) = self.try_take_at(leaf_version) else { return false };
+        read();
+        latched.held.unlock_unchanged();
+        true
+    }
+
     fn put(
         &self,
         root: &TreeRoot,

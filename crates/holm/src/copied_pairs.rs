@@ -7,6 +7,7 @@ use crate::expiry::{DEADLINE_BYTES, Deadline, Millis, ReadView};
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::leaf_source::LeafSource;
+use crate::read::Attempts;
 use crate::record::{self, Place};
 use crate::slice::Slice;
 use holm_tree::{Keys, LeafCursor, Slot};
@@ -64,8 +65,8 @@ impl CopiedPairs {
     /// The caller waits for the cursor's stamp, if its mode demands that.
     pub(crate) fn refill(
         &mut self,
-        source: &impl LeafSource,
-        tree: &KeyspaceTree,
+        attempts: &mut Attempts,
+        (source, tree): (&impl LeafSource, &KeyspaceTree),
         cursor: &LeafCursor<Records>,
         bounds: ScanBounds<'_>,
     ) -> Result<Option<Remainder>> {
@@ -88,11 +89,10 @@ impl CopiedPairs {
         let rest = next.map(|slot| keys.key(slot).ok_or(slot.payload));
         let slots = &cursor.pairs[part];
         let ahead = ahead_of(cursor, rest.is_some(), slots.len(), bounds);
-        let copied = store.copied_if(
-            || source.check(tree),
-            Some(cursor.leaf_version),
-            || self.copy(keys, slots, ahead, total, bounds.view),
-        )?;
+        let version = (!source.keeps_records()).then_some(cursor.leaf_version);
+        let check = || source.check(tree);
+        let copy = || self.copy(keys, slots, ahead, total, bounds.view);
+        let copied = store.copied_at(attempts, check, version, copy)?;
         let Some(copied) = copied else { return Ok(None) };
         copied.map_err(|payload| store.no_record(payload))?;
         // Without its key, the scan would pass over the rest of the leaf.

@@ -266,4 +266,9 @@ impl LeafSource for Reader {
             Reader::Writable(_) | Reader::ReadOnly(_) => self.store().copy_leaf(root, target, wanted, cursor),
         }
     }
+
+    #[inline]
+    fn keeps_records(&self) -> bool {
+        matches!(self, Reader::Snapshot(_))
+    }
 }

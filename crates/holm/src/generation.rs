@@ -174,19 +174,14 @@ impl OpenGeneration {
         (tree, key, view): (&KeyspaceTree, &[u8], ReadView),
         copy: impl Fn(Source<'_>, u64, ReadView) -> Copied<T>,
     ) -> Result<FoundAt<T>> {
-        let (store, key) = (self.store(), SearchKey::new(key));
-        loop {
-            let at = store.index.get_at(&tree.root, self.generation.number, key);
-            let copy = |payload| copy(store.source(), payload, view).map_err(|NoRecord| payload);
-            let version = at.lookup.payload.map(|_| at.lookup.leaf_version);
-            let copied = store.copied(tree, version, || at.lookup.payload.map_or(Ok(None), copy));
-            // First of all: the record of a generation that has ended may belong to another key by now.
-            self.check_not_ended()?;
-            if let Some(value) = copied? {
-                let value = value.map_err(|payload| store.no_record(payload))?;
-                return Ok(FoundAt { value, at });
-            }
-        }
+        let store = self.store();
+        let at = store.index.get_at(&tree.root, self.generation.number, SearchKey::new(key));
+        let copy = |payload| copy(store.source(), payload, view).map_err(|NoRecord| payload);
+        let copied = store.copied(tree, None, || at.lookup.payload.map_or(Ok(None), copy));
+        // First of all: the record of a generation that has ended may belong to another key by now.
+        self.check_not_ended()?;
+        let value = copied?.transpose().map_err(|payload| store.no_record(payload))?.flatten();
+        Ok(FoundAt { value, at })
     }
 }
 
@@ -197,5 +192,9 @@ impl LeafSource for OpenGeneration {
 
     fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, Records>, _: usize, cursor: &mut LeafCursor<Records>) {
         self.store().index.copy_leaf_at(root, self.generation.number, target, cursor);
+    }
+
+    fn keeps_records(&self) -> bool {
+        true
     }
 }

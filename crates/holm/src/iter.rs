@@ -13,6 +13,7 @@ use crate::expiry::ReadView;
 use crate::keys::{Records, SearchKey, beyond};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::leaf_source::LeafSource;
+use crate::read::Attempts;
 use crate::slice::{Slice, show};
 use holm_medium::TimedRead;
 use holm_tree::{LeafCursor, SeekTarget};
@@ -331,7 +332,7 @@ pub(crate) fn copy_part(
     cursor: &mut LeafCursor<Records>,
     copied: &mut CopiedPairs,
 ) -> Result<Remainder> {
-    // Without a bound: see the head of `read.rs`.
+    let mut attempts = Attempts::default();
     loop {
         let target: SeekTarget<'_, Records> = match bounds.high {
             _ if bounds.direction == Direction::Forward => SeekTarget::Holding(SearchKey::new(bounds.low)),
@@ -341,7 +342,7 @@ pub(crate) fn copy_part(
         let paging = source.store().storage.image().paging();
         let read = (copied.measures() || paging.waits()).then(TimedRead::begin);
         source.copy_leaf(&tree.root, target, ahead, cursor);
-        if let Some(remainder) = copied.refill(source, tree, cursor, bounds)? {
+        if let Some(remainder) = copied.refill(&mut attempts, (source, tree), cursor, bounds)? {
             read.into_iter().for_each(|read| paging.note(read, copied.bytes()));
             return Ok(remainder);
         }

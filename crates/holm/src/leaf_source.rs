@@ -18,6 +18,12 @@ pub(crate) trait LeafSource {
         wanted: usize,
         cursor: &mut LeafCursor<Records>,
     );
+    /// Whether the records of a leaf that was copied stay as they are, also if the leaf changes. If not, a copy of them
+    /// is validated.
+    #[inline]
+    fn keeps_records(&self) -> bool {
+        false
+    }
     /// Refuses a keyspace whose leaves may belong to another one by now. Called after what was read is copied.
     #[inline]
     fn check(&self, tree: &KeyspaceTree) -> Result<()> {

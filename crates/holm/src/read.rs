@@ -1,9 +1,12 @@
 //! Optimistic reads: copy first, then validate the copy.
 //!
-//! **Reads are lock-free.** A copy that does not validate is tried again, in loops without a bound. Each retry is proof
-//! that a writer has latched the leaf since it was read, and an operation latches a leaf a bounded number of times. So
-//! a reader goes on only while writers complete operations on this very leaf, and no two readers make each other retry.
-//! A keyspace that is dropped ends the loop with an error, before its leaves belong to others.
+//! **Reads are lock-free**, but for those that writers overtake again and again. A copy that does not validate is tried
+//! again. Each retry is proof that a writer has latched the leaf since it was read. A copy of a long record takes
+//! longer than a busy writer leaves the leaf as it is, so the fifth attempt and later ones latch the leaf themselves,
+//! at the version at which it was read, and writers wait for the copy ([`Attempts`]). Where another writer has the leaf
+//! by then, they begin anew. A keyspace that is dropped ends the loop with an error, before its leaves belong to others.
+//!
+//! What a snapshot or another generation has needs no validation: its records are kept until it ends.
 
 use crate::durability::Durability;
 use crate::error::{Error, Result};
@@ -16,6 +19,22 @@ use crate::store::Store;
 use holm_medium::{Epoch, Persistence};
 use holm_tree::LeafVersion;
 use std::cell::RefCell;
+
+/// Attempts at one read, and how often writers have overtaken it.
+#[derive(Default)]
+pub(crate) struct Attempts(u32);
+
+impl Attempts {
+    /// So many attempts latch nothing.
+    const WITHOUT_LATCH: u32 = 4;
+
+    /// Begins another attempt, and returns whether it latches the leaf.
+    #[inline]
+    fn latches(&mut self) -> bool {
+        self.0 = self.0.saturating_add(1);
+        self.0 > Self::WITHOUT_LATCH
+    }
+}
 
 impl Store {
     /// Copies what a leaf leads to, and validates the copy. `None` means that the leaf has changed and the copy is
@@ -65,6 +84,35 @@ impl Store {
         Ok(still.then_some(copied))
     }
 
+    /// The same for one of several attempts.
+    #[inline]
+    pub(crate) fn copied_at<T>(
+        &self,
+        attempts: &mut Attempts,
+        check: impl FnOnce() -> Result<()>,
+        leaf_version: Option<LeafVersion>,
+        copy: impl FnOnce() -> T,
+    ) -> Result<Option<T>> {
+        match leaf_version {
+            Some(leaf_version) if attempts.latches() => self.copied_under_latch(check, leaf_version, copy),
+            _ => self.copied_if(check, leaf_version, copy),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn copied_under_latch<T>(
+        &self,
+        check: impl FnOnce() -> Result<()>,
+        leaf_version: LeafVersion,
+        copy: impl FnOnce() -> T,
+    ) -> Result<Option<T>> {
+        let (mut copy, mut copied) = (Some(copy), None);
+        self.index.hold(leaf_version, &mut || copied = copy.take().map(|copy| copy()));
+        check()?;
+        Ok(copied)
+    }
+
     /// Looks a key up and has `copy` copy its record, of which the keyspace's format shows it a view. A retry calls
     /// `copy` again; the earlier copy is then worthless.
     #[inline]
@@ -77,15 +125,15 @@ impl Store {
         let search_key = SearchKey::new(key);
         let source = self.source();
         let view = tree.view(&self.wall_clock);
-        // Without a bound: see the head of this file.
+        let mut attempts = Attempts::default();
         loop {
             let lookup = self.index.get(&tree.root, search_key);
             let Some(payload) = lookup.payload else {
                 return self.validated(tree, None, lookup.stamp, || ()).map(|_| None);
             };
-            if let Some(value) =
-                self.validated(tree, Some(lookup.leaf_version), lookup.stamp, || copy(source, payload, view))?
-            {
+            let (check, version) = (|| tree.check_not_dropped(), Some(lookup.leaf_version));
+            if let Some(value) = self.copied_at(&mut attempts, check, version, || copy(source, payload, view))? {
+                self.wait_stable(lookup.stamp)?;
                 return value.map_err(|NoRecord| self.no_record(payload));
             }
         }
@@ -228,7 +276,11 @@ impl Store {
 
 #[cfg(all(test, not(shuttle)))]
 mod tests {
+    use super::Attempts;
     use crate::{Database, record};
+    use std::sync::mpsc::channel;
+    use std::thread;
+    use std::time::Duration;
 
     /// A get that believed its copy would return a value after a later one was there, or bytes of another record.
     #[test]
@@ -247,5 +299,31 @@ mod tests {
             copied
         });
         assert_eq!((found.unwrap().as_deref(), copies), (Some(&b"sand"[..]), 2));
+    }
+
+    /// A copy of a long record takes longer than a busy writer leaves its leaf as it is: the read never ended.
+    #[test]
+    fn a_read_that_writers_overtake_again_and_again_latches_the_leaf() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::builder().capacity(1 << 30).open(folder.path()).unwrap();
+        let space = db.keyspace("reefs").unwrap();
+        space.insert("north", "coral").unwrap();
+        let mut copies = 0;
+        let found = db.engine.store.get(space.tree(), b"north", |source, payload, view| {
+            copies += 1;
+            let ((sender, receiver), space) = (channel(), space.clone());
+            let writer = thread::spawn(move || {
+                space.insert("south", "sand").unwrap();
+                let _ = sender.send(());
+            });
+            match copies {
+                1..=Attempts::WITHOUT_LATCH => writer.join().unwrap(),
+                // Under the latch the writer waits, and so does this, in vain. Without one it would be overtaken.
+                _ if copies < 2 * Attempts::WITHOUT_LATCH => drop(receiver.recv_timeout(Duration::from_millis(100))),
+                _ => {}
+            }
+            record::copy_value(source, payload, view)
+        });
+        assert_eq!((found.unwrap().as_deref(), copies), (Some(&b"coral"[..]), Attempts::WITHOUT_LATCH + 1));
     }
 }

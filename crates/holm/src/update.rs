@@ -10,6 +10,7 @@ use crate::keys::{Records, SearchKey};
 use crate::keyspace::limit;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
+use crate::read::Attempts;
 use crate::record::{self, NoRecord};
 use crate::record_buffer::write_record;
 use crate::slice::Slice;
@@ -57,9 +58,10 @@ struct Outermost {
 impl Store {
     /// Reads a key's value for an update or a transaction. Waits for no durability: these wait themselves.
     pub(crate) fn before(&self, tree: &KeyspaceTree, key: SearchKey<'_>, view: ReadView) -> Result<Before> {
-        // Without a bound: see the head of `read.rs`.
+        let mut attempts = Attempts::default();
         loop {
-            if let Some(before) = self.before_of(tree, self.index.get(&tree.root, key), view)? {
+            let lookup = self.index.get(&tree.root, key);
+            if let Some(before) = self.before_at(&mut attempts, tree, lookup, view)? {
                 return Ok(before);
             }
         }
@@ -67,9 +69,22 @@ impl Store {
 
     /// Reads what a lookup leads to; `None` if its leaf has changed since.
     pub(crate) fn before_of(&self, tree: &KeyspaceTree, lookup: Lookup, view: ReadView) -> Result<Option<Before>> {
+        self.before_at(&mut Attempts::default(), tree, lookup, view)
+    }
+
+    /// The same for one of several attempts.
+    fn before_at(
+        &self,
+        attempts: &mut Attempts,
+        tree: &KeyspaceTree,
+        lookup: Lookup,
+        view: ReadView,
+    ) -> Result<Option<Before>> {
         let source = self.source();
         let copy = |payload| record::copy_value_and_deadline(source, payload, view).map_err(|NoRecord| payload);
-        let copied = self.copied(tree, Some(lookup.leaf_version), || lookup.payload.map_or(Ok(None), copy))?;
+        let check = || tree.check_not_dropped();
+        let copy = || lookup.payload.map_or(Ok(None), copy);
+        let copied = self.copied_at(attempts, check, Some(lookup.leaf_version), copy)?;
         let Some(found) = copied else { return Ok(None) };
         let found = found.map_err(|payload| self.no_record(payload))?;
         let deadline = found.as_ref().map_or(Deadline::NEVER, |(_, deadline)| *deadline);
@@ -78,7 +93,7 @@ impl Store {
     }
 
     /// Reads the first or the last visible pair. `None` if a leaf has changed meanwhile.
-    fn outermost(&self, tree: &KeyspaceTree, end: End) -> Result<Option<Outermost>> {
+    fn outermost(&self, attempts: &mut Attempts, tree: &KeyspaceTree, end: End) -> Result<Option<Outermost>> {
         let (mut cursor, mut passed, mut stamp) = (LeafCursor::default(), Vec::new(), 0);
         let mut edge: Option<Vec<u8>> = None;
         let view = tree.view(&self.wall_clock);
@@ -91,7 +106,8 @@ impl Store {
             };
             self.index.copy_leaf(&tree.root, target, 0, &mut cursor);
             let leaf = cursor.leaf_version;
-            let copied = self.copied(tree, Some(leaf), || self.copy_outermost(&cursor, end, view))?;
+            let check = || tree.check_not_dropped();
+            let copied = self.copied_at(attempts, check, Some(leaf), || self.copy_outermost(&cursor, end, view))?;
             let Some(pair) = copied else { return Ok(None) };
             stamp = cursor.stamp.max(stamp);
             if let Some(pair) = pair.map_err(|payload| self.no_record(payload))? {
@@ -211,9 +227,9 @@ impl WritableStore {
 
     /// Removes the first or the last pair, and returns it; `None` if the keyspace is empty.
     pub(crate) fn pop(&self, tree: &KeyspaceTree, end: End) -> Result<Option<(Slice, Slice)>> {
-        let mut attempt = 0;
+        let (mut attempt, mut attempts) = (0, Attempts::default());
         loop {
-            if let Some(Outermost { pair, leaf, passed, stamp }) = self.outermost(tree, end)? {
+            if let Some(Outermost { pair, leaf, passed, stamp }) = self.outermost(&mut attempts, tree, end)? {
                 let Some((key, value)) = pair else {
                     // Each leaf was empty when it was read and is so now. So all were empty at once, in between.
                     if passed.iter().all(|leaf| self.index.validate(*leaf)) {

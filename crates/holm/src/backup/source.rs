@@ -55,6 +55,10 @@ impl LeafSource for Source {
         }
     }
 
+    fn keeps_records(&self) -> bool {
+        self.reader.keeps_records()
+    }
+
     /// A keyspace that is dropped meanwhile stays.
     fn check(&self, tree: &KeyspaceTree) -> Result<()> {
         tree.check_not_freed()

@@ -40,6 +40,7 @@ mod insert_many;
 mod leaf_index;
 mod limits;
 mod long_transactions;
+mod long_values;
 mod marks;
 mod model;
 mod moved;
