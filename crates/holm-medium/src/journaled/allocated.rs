@@ -31,8 +31,8 @@ impl Journaled {
 
 impl Storage<Journaled> {
     /// Once an open knows which space is free, and before it stores the first record: allocates all of the records'
-    /// file but what is free in whole large pages, which [`Medium::take_back`](crate::Medium::take_back) allocates when
-    /// it is used.
+    /// file but what is free in whole large pages, also behind the last record, which
+    /// [`Medium::take_back`](crate::Medium::take_back) allocates when it is used.
     ///
     /// # Errors
     /// `NoSpace`; the database is as it was.
@@ -41,6 +41,7 @@ impl Storage<Journaled> {
             return Ok(());
         }
         let len = self.medium.image.area(Area::Records).len() as u64;
+        self.space.release_end(len);
         for used in between(self.space.released_pages(), len) {
             self.medium.allocate(Area::Records, used.start, used.end - used.start)?;
         }

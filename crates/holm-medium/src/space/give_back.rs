@@ -106,6 +106,12 @@ impl Space {
         Some(offset)
     }
 
+    /// An open has found that the file has holes, and `len` bytes: what lies behind the last record in whole large
+    /// pages counts as given back.
+    pub fn release_end(&self, len: u64) {
+        lock(&self.heap).release_end(len);
+    }
+
     /// The large pages that were given back, or that an open has found free, by their numbers, in order.
     pub fn released_pages(&self) -> Vec<u64> {
         lock(&self.heap).released_regions()

@@ -60,9 +60,26 @@ impl Heap {
             if self.frontier == held.upto {
                 self.frontier = held.frontier;
             } else if held.frontier < held.upto {
-                self.free(held.frontier, held.upto - held.frontier);
+                self.free_allocated(held.frontier, held.upto);
             }
         }
+    }
+
+    /// An open has found that the file has holes: what lies behind the last record in whole regions, up to `len` bytes,
+    /// counts as given back, too. [`Heap::extend`] allocates it.
+    pub(super) fn release_end(&mut self, len: u64) {
+        let frontier = self.withheld.map_or(self.frontier, |held| held.frontier);
+        whole_regions(frontier, len.saturating_sub(frontier)).for_each(|region| self.released.add(region));
+    }
+
+    /// Frees what lies between two offsets and was not given back.
+    fn free_allocated(&mut self, offset: u64, end: u64) {
+        let mut at = offset;
+        for region in self.released.within(whole_regions(offset, end - offset)) {
+            self.free(at, region * REGION_BYTES - at);
+            at = (region + 1) * REGION_BYTES;
+        }
+        self.free(at, end - at);
     }
 
     /// Once the area is large: free space in its first large page, now and later, is hidden from the normal search.
@@ -138,7 +155,7 @@ impl Heap {
             return false;
         }
         let count = bytes.div_ceil(REGION_BYTES);
-        let Some(first) = self.released.take_first(count) else { return false };
+        let Some(first) = self.released.take_first(count, self.frontier / REGION_BYTES) else { return false };
         let taken = medium.take_back(Area::Records, first * REGION_BYTES, count * REGION_BYTES);
         match taken {
             Ok(()) => self.free(first * REGION_BYTES, count * REGION_BYTES),
@@ -177,7 +194,7 @@ impl Heap {
         let count = self.frontier.div_ceil(REGION_BYTES) as usize;
         let mut regions: Vec<_> = self.free.free_by_region().map(|free| Some(free * 8)).collect();
         regions.resize(count.max(1), Some(0));
-        self.released.iter().for_each(|region| regions[region as usize] = None);
+        self.released.within(0..count as u64).into_iter().for_each(|region| regions[region as usize] = None);
         regions.remove(0);
         regions
     }
@@ -187,14 +204,14 @@ impl Heap {
         self.free.free_by_region().next().unwrap_or(0) * 8
     }
 
-    /// The regions that were given back, in order.
+    /// The regions that were given back, in order, also those behind the frontier.
     pub(super) fn released_regions(&self) -> Vec<u64> {
-        self.released.iter().collect()
+        self.released.within(0..u64::MAX)
     }
 
-    /// Bytes that were given back to the file system.
+    /// Bytes below the frontier that were given back to the file system.
     pub(super) fn released_bytes(&self) -> u64 {
-        self.released.len() * REGION_BYTES
+        self.released.within(0..self.frontier / REGION_BYTES).len() as u64 * REGION_BYTES
     }
 
     /// The free runs below the frontier in ascending order: offset and bytes.
@@ -204,7 +221,7 @@ impl Heap {
         runs
     }
 
-    /// Takes `bytes` bytes at the frontier.
+    /// Takes `bytes` bytes at the frontier. Allocates the regions there that were given back.
     pub(super) fn extend<M: Medium>(&mut self, medium: &M, bytes: u64) -> Result<u64> {
         debug_assert!(bytes > 0 && bytes.is_multiple_of(8), "the frontier moves by {bytes} bytes, not by words");
         let end = self.frontier + bytes;
@@ -216,16 +233,21 @@ impl Heap {
             "the medium has grown to {} bytes of records: {end} are expected",
             medium.image().area(Area::Records).len()
         );
+        for region in self.released.within(self.frontier / REGION_BYTES..end.div_ceil(REGION_BYTES)) {
+            medium.take_back(Area::Records, region * REGION_BYTES, REGION_BYTES)?;
+            self.released.remove(region);
+        }
         let offset = std::mem::replace(&mut self.frontier, end);
         medium.reached(Area::Records, end);
         Ok(offset)
     }
 
     /// Releases the free end: the frontier moves back to the last byte in use. O(bytes of it / 512). What was given
-    /// back counts as free again: nothing may be taken from now on.
+    /// back below it counts as free again: nothing may be taken from now on.
     pub(super) fn lower(&mut self) {
         if self.withheld.is_none() {
-            let released: Vec<_> = self.released.take_all().collect();
+            let released = self.released.within(0..self.frontier / REGION_BYTES);
+            self.released = Released::default();
             released.into_iter().for_each(|region| self.free(region * REGION_BYTES, REGION_BYTES));
             let free = self.free.run_before(self.frontier / 8);
             let end = self.frontier / 8 - free;

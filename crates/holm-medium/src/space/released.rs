@@ -3,10 +3,12 @@
 //! A region that is free as a whole may be given back: its pages are removed from the file, and it reads as zeros. The
 //! search for free space does not find it. Before it is used again, the medium allocates its pages: a full disk is an
 //! error of that allocation, and never a fault of a store. What an open finds free in whole regions counts as given
-//! back, because nothing at rest says whether it has pages; allocating them again costs one call.
+//! back, because nothing at rest says whether it has pages; allocating them again costs one call. Where the file has
+//! holes, so do whole regions behind the last record. The frontier allocates them when it comes there.
 
 use super::free_map::REGION;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Bytes of a region.
 pub(super) const REGION_BYTES: u64 = REGION * 8;
@@ -22,10 +24,15 @@ impl Released {
         debug_assert!(is_new, "region {region} is given back twice");
     }
 
-    /// Removes and returns the first `count` adjacent regions, by the first of them.
-    pub(super) fn take_first(&mut self, count: u64) -> Option<u64> {
+    /// Removes a region.
+    pub(super) fn remove(&mut self, region: u64) {
+        self.0.remove(&region);
+    }
+
+    /// Removes and returns the first `count` adjacent regions before one, by the first of them.
+    pub(super) fn take_first(&mut self, count: u64, before: u64) -> Option<u64> {
         let (mut first, mut len) = (0, 0);
-        for region in self.0.iter().copied() {
+        for region in self.0.range(..before).copied() {
             if len == 0 || first + len != region {
                 (first, len) = (region, 0);
             }
@@ -38,25 +45,15 @@ impl Released {
         None
     }
 
-    /// Removes all regions, and returns them in order.
-    pub(super) fn take_all(&mut self) -> impl Iterator<Item = u64> {
-        std::mem::take(&mut self.0).into_iter()
-    }
-
-    /// The numbers of the regions, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = u64> {
-        self.0.iter().copied()
-    }
-
-    /// The number of regions.
-    pub(super) fn len(&self) -> u64 {
-        self.0.len() as u64
+    /// The numbers of the regions within a range, in order.
+    pub(super) fn within(&self, regions: Range<u64>) -> Vec<u64> {
+        self.0.range(regions).copied().collect()
     }
 }
 
 /// Divides a free run, in bytes, into the whole regions that it has, and what is left before and after them. The
 /// area's first region stays usable.
-pub(super) fn whole_regions(offset: u64, bytes: u64) -> std::ops::Range<u64> {
+pub(super) fn whole_regions(offset: u64, bytes: u64) -> Range<u64> {
     let first = offset.div_ceil(REGION_BYTES).max(1);
     first..((offset + bytes) / REGION_BYTES).max(first)
 }
@@ -69,9 +66,10 @@ mod tests {
     fn adjacent_regions_are_found_and_single_ones_first() {
         let mut released = Released::default();
         [9, 2, 5, 4, 10, 11].into_iter().for_each(|region| released.add(region));
-        assert_eq!((released.take_first(3), released.take_first(3)), (Some(9), None));
-        assert_eq!((released.take_first(1), released.take_first(2)), (Some(2), Some(4)));
-        assert_eq!(released.len(), 0);
+        assert_eq!(released.take_first(3, 11), None, "one of them lies behind");
+        assert_eq!((released.take_first(3, 12), released.take_first(3, 12)), (Some(9), None));
+        assert_eq!((released.take_first(1, 12), released.take_first(2, 12)), (Some(2), Some(4)));
+        assert_eq!(released.within(0..12), []);
     }
 
     #[test]

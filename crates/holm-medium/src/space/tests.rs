@@ -227,6 +227,34 @@ fn large_pages_that_are_withheld_stay_free() {
     assert!(space.record_space().is_some(), "live and free bytes are all of it");
 }
 
+/// Large pages behind the last record, of a file with holes: nothing is found there, and the frontier allocates each of
+/// them when it comes there. Those that it has passed while space was withheld are large pages that were given back.
+#[test]
+fn large_pages_behind_the_last_record_are_given_back_until_the_frontier_is_there() {
+    const PAGE: u64 = REGION_BYTES;
+    let medium = medium(64 << 20);
+    let words = (PAGE / 8) as u32;
+    let space = Space::new();
+    space.withhold(1, 5 * PAGE + 640);
+    space.rebuilt(1, vec![], PAGE + 64, vec![], PAGE);
+    space.release_end(8 * PAGE);
+    assert_eq!((space.released_pages(), space.record_use().released), (vec![2, 3, 4, 5, 6, 7], 3 * PAGE));
+    let record = space.take_record(&medium, 9, words).expect("room");
+    assert_eq!((record, space.released_pages()), (5 * PAGE + 640, vec![2, 3, 4, 7]));
+    space.release();
+    let used = space.record_use();
+    assert_eq!((used.used, used.released, used.free), (6 * PAGE + 640, 3 * PAGE, PAGE - 64 + 640));
+    // The pages join what is free beside them. Then the area grows.
+    let taken: Vec<_> = (0..5).map(|_| space.take_record(&medium, 9, words).expect("room")).collect();
+    assert_eq!(taken, [PAGE + 64, 2 * PAGE + 64, 3 * PAGE + 64, 4 * PAGE + 64, 6 * PAGE + 640]);
+    assert!(space.released_pages().is_empty());
+    taken.into_iter().chain([record]).for_each(|offset| space.free_record(offset, words));
+    space.release_end(12 * PAGE);
+    space.free_all_retired();
+    assert_eq!(space.record_frontier(), PAGE + 64, "behind it nothing is free");
+    assert!(space.record_space().is_some(), "live and free bytes are all of it");
+}
+
 /// A large page that was given back is neither room nor a page whose records have to move: behind one, two pages that
 /// are almost free are worth a compaction.
 #[test]

@@ -204,3 +204,41 @@ fn increments_beside(compact: impl Fn(&Database) -> Compact) {
     let undone = found.iter().zip(&added).filter(|(found, added)| found != added).count();
     assert_eq!(undone, 0, "counters whose increments were undone");
 }
+
+/// Large pages that lie behind the last record were allocated again by the opening after a death: on a disk that others
+/// had filled meanwhile, the database did not open.
+#[test]
+fn space_behind_the_last_record_stays_given_back() {
+    for mode in modes() {
+        // What was given back is not in the log.
+        let (disk, before) = closed_after(mode, (0..100).map(|key| put(key, 100_000)));
+        let mut session = Session::begin(mode.open(&disk).expect("no faults"), mode, before).expect("no faults");
+        (1..100).for_each(|key| session.step(remove(key)));
+        session.sync();
+        let report = session.db.compact().run(|_| ControlFlow::Continue(())).expect("no faults");
+        assert!(report.bytes_released >= 4 << 20, "{report:?}");
+        let before = session.db.stats().space.disk_bytes;
+        let (left, history) = (disk.kill(), session.history());
+        drop(session);
+        let db = mode.open(&left).expect("no faults");
+        let kept = contents(&db, "after a death");
+        history.expect(&kept, "after a death");
+        let opened = db.stats().space.disk_bytes;
+        assert!(opened <= before + (1 << 20), "{opened} bytes of the disk after {before}");
+        // The next records take the space between the last record and these pages, and then the pages.
+        let mut session = Session::begin(db, mode, kept).expect("room");
+        (100..170).for_each(|key| session.step(put(key, 100_000)));
+        session.sync();
+        assert!(session.failed.is_none(), "{:?}", session.failed);
+        let filled = session.db.stats().space.disk_bytes;
+        assert!(filled >= opened + (4 << 20), "{filled} bytes of the disk after {opened}");
+        let (killed, history) = (left.kill(), session.history());
+        drop(session);
+        let db = mode.open(&killed).expect("no faults");
+        history.expect(&contents(&db, "after a second death"), "after a second death");
+        db.close().expect("no faults");
+        let db = mode.open(&killed).expect("no faults");
+        history.expect(&contents(&db, "closed"), "closed");
+        assert!(db.check().expect("it can be read").faults.is_empty());
+    }
+}
