@@ -2,16 +2,19 @@
 
 use crate::tools::{folder, relaxed};
 use holm::{Keyspace, Result};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// A copy takes a millisecond, and the neighbour changes after some hundred microseconds at the latest.
-const LONG: usize = 8 << 20;
+/// A copy takes longer than a thread has the processor to itself where both share one.
+const LONG: usize = 32 << 20;
+
+static VALUE: LazyLock<Vec<u8>> = LazyLock::new(|| vec![7; LONG]);
 
 fn is_long(value: &[u8]) -> bool {
-    value.len() == LONG && value.iter().all(|byte| *byte == 7)
+    value == *VALUE
 }
 
 /// Reads the value in every way.
@@ -43,7 +46,7 @@ fn a_long_value_is_read_beside_a_key_that_always_changes() {
     let folder = folder();
     let db = relaxed(folder.path());
     let space = db.keyspace("reefs").expect("room");
-    space.insert("long", vec![7; LONG]).expect("room");
+    space.insert("long", &*VALUE).expect("room");
     let stop = AtomicBool::new(false);
     let (sender, receiver) = channel();
     thread::scope(|scope| {
