@@ -98,6 +98,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         self.latch_of(leaf_version).is_some_and(|latch| latch.validate(leaf_version.version))
     }
 
+    /// See [`crate::Index::hold`].
+    pub(crate) fn hold_at(&self, leaf_version: LeafVersion, read: &mut dyn FnMut()) -> bool {
+        let Some(latched) = self.try_take_at(leaf_version) else { return false };
+        read();
+        latched.held.unlock_unchanged();
+        true
+    }
+
     /// See [`crate::Index::put_if_unchanged`].
     pub(crate) fn put_seen(
         &self,

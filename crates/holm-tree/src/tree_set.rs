@@ -408,10 +408,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     }
 
     fn hold(&self, leaf_version: LeafVersion, read: &mut dyn FnMut()) -> bool {
-        let Some(latched) = self.try_take_at(leaf_version) else { return false };
-        read();
-        latched.held.unlock_unchanged();
-        true
+        self.hold_at(leaf_version, read)
     }
 
     fn put(

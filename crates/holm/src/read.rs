@@ -4,7 +4,8 @@
 //! again. Each retry is proof that a writer has latched the leaf since it was read. A copy of a long record takes
 //! longer than a busy writer leaves the leaf as it is, so the fifth attempt and later ones latch the leaf themselves,
 //! at the version at which it was read, and writers wait for the copy ([`Attempts`]). Where another writer has the leaf
-//! by then, they begin anew. A keyspace that is dropped ends the loop with an error, before its leaves belong to others.
+//! by then, they begin anew. A keyspace that is dropped ends the loop with an error, before its leaves belong to
+//! others.
 //!
 //! What a snapshot or another generation has needs no validation: its records are kept until it ends.
 
@@ -25,7 +26,7 @@ use std::cell::RefCell;
 pub(crate) struct Attempts(u32);
 
 impl Attempts {
-    /// So many attempts latch nothing.
+    /// The first attempts of a read latch nothing.
     const WITHOUT_LATCH: u32 = 4;
 
     /// Begins another attempt, and returns whether it latches the leaf.
