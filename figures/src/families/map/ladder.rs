@@ -88,6 +88,7 @@ pub(super) const PREFETCHES: Study = Study {
             Claim::less("MB", "MB", 3.0)
                 .against_at(0.0)
                 .at_scale(1.0)
+                .cause(Cause::Environment)
                 .because("The paper says negative, without a number."),
         ],
         "The hint is T0 throughout.",

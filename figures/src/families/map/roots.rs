@@ -3,6 +3,7 @@
 use super::parts::{Alone, At, Root, Three, Under, Value};
 use super::subject::{Made, logarithmic, sample, sample_of};
 use super::{BYTES, CONDITIONS, GETS, PUTS, cell, figure, sizes};
+use crate::claim::Cause;
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Claim, Needs, Study};
 use holm_map::{Examining, HybridBinary, HybridInterpolation, Level, Map, Real, Unsorted};
@@ -37,6 +38,7 @@ pub(super) const ROOTS: Study = Study {
         &[
             Claim::more("hybrid interpolation", "linear", 32768.0).because("The paper says best, without a number."),
             Claim::more("hybrid interpolation", "hybrid binary", 32768.0)
+                .cause(Cause::Environment)
                 .because("The paper says best, without a number."),
         ],
         ROOTS_NOTE,
@@ -58,6 +60,7 @@ pub(super) const TWICE: Study = Study {
             Claim::more("hybrid interpolation", "linear", 32768.0)
                 .because("The paper says by more than with half the entries (MB-F9), without a number."),
             Claim::more("hybrid interpolation", "hybrid binary", 32768.0)
+                .cause(Cause::Environment)
                 .because("The paper says best, without a number."),
         ],
         ROOTS_NOTE,
