@@ -19,8 +19,8 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "a get does not validate its copy",
         file: "crates/holm/src/read.rs",
-        before: "self.validated(tree, Some(lookup.leaf_version), lookup.stamp, || copy(image, payload, view))?",
-        after: "self.validated(tree, None, lookup.stamp, || copy(image, payload, view))?",
+        before: "let (check, version) = (|| tree.check_not_dropped(), Some(lookup.leaf_version));",
+        after: "let (check, version) = (|| tree.check_not_dropped(), None);",
     },
     Seeded {
         name: "logged records are not verified",

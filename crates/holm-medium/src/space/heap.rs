@@ -206,7 +206,7 @@ impl Heap {
 
     /// The regions that were given back, in order, also those behind the frontier.
     pub(super) fn released_regions(&self) -> Vec<u64> {
-        self.released.within(0..u64::MAX)
+        self.released.all()
     }
 
     /// Bytes below the frontier that were given back to the file system.

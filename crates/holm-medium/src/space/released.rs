@@ -49,6 +49,11 @@ impl Released {
     pub(super) fn within(&self, regions: Range<u64>) -> Vec<u64> {
         self.0.range(regions).copied().collect()
     }
+
+    /// The numbers of all regions, in order.
+    pub(super) fn all(&self) -> Vec<u64> {
+        self.0.iter().copied().collect()
+    }
 }
 
 /// Divides a free run, in bytes, into the whole regions that it has, and what is left before and after them. The
