@@ -26,14 +26,15 @@ pub fn run(engine: &dyn Engine, plan: &Plan, workload: Workload) -> Result<Outco
     let shared = Shared::new(plan, workload);
     let seconds = if workload == Workload::Load { plan.load_seconds } else { Some(plan.seconds) };
     let limit = seconds.map(Duration::from_secs_f64);
-    let (start, stop) = (Barrier::new(plan.threads), AtomicBool::new(false));
-    let (shared, start, stop) = (&shared, &start, &stop);
+    // The first one of a process compares the counter with the system's clock, before any thread begins.
+    let (start, stop, clock) = (Barrier::new(plan.threads), AtomicBool::new(false), Clock::new());
+    let (shared, start, stop, clock) = (&shared, &start, &stop, &clock);
     let results: Vec<Result<Meter, BoxError>> = std::thread::scope(|scope| {
         let thread = |number| {
             scope.spawn(move || {
                 let steps = Steps::new(engine, plan, workload, shared, number);
                 start.wait();
-                drive(steps, limit, stop).inspect_err(|_| stop.store(true, Relaxed))
+                drive(steps, clock, limit, stop).inspect_err(|_| stop.store(true, Relaxed))
             })
         };
         let threads: Vec<_> = (0..plan.threads).map(thread).collect();
@@ -47,8 +48,8 @@ pub fn run(engine: &dyn Engine, plan: &Plan, workload: Workload) -> Result<Outco
     Ok(total.outcome(workload))
 }
 
-fn drive(mut steps: Steps<'_>, limit: Option<Duration>, stop: &AtomicBool) -> Result<Meter, BoxError> {
-    let (mut meter, clock) = (Meter::new(), Clock::new());
+fn drive(mut steps: Steps<'_>, clock: &Clock, limit: Option<Duration>, stop: &AtomicBool) -> Result<Meter, BoxError> {
+    let mut meter = Meter::new();
     let (began, first) = (Instant::now(), clock.raw());
     let mut before = first;
     while !stop.load(Relaxed) {
