@@ -278,18 +278,25 @@ impl Store {
 #[cfg(all(test, not(shuttle)))]
 mod tests {
     use super::Attempts;
-    use crate::{Database, record};
+    use crate::{Database, Keyspace, record};
     use std::sync::mpsc::channel;
     use std::thread;
     use std::time::Duration;
+    use tempfile::TempDir;
 
-    /// A get that believed its copy would return a value after a later one was there, or bytes of another record.
-    #[test]
-    fn a_copy_out_of_a_leaf_that_has_changed_meanwhile_is_made_again() {
+    /// Returns a database whose keyspace has one pair, and its folder, which lives as long.
+    fn reefs() -> (TempDir, Database, Keyspace) {
         let folder = tempfile::tempdir().unwrap();
         let db = Database::builder().capacity(1 << 30).open(folder.path()).unwrap();
         let space = db.keyspace("reefs").unwrap();
         space.insert("north", "coral").unwrap();
+        (folder, db, space)
+    }
+
+    /// A get that believed its copy would return a value after a later one was there, or bytes of another record.
+    #[test]
+    fn a_copy_out_of_a_leaf_that_has_changed_meanwhile_is_made_again() {
+        let (_folder, db, space) = reefs();
         let mut copies = 0;
         let found = db.engine.store.get(space.tree(), b"north", |source, payload, view| {
             copies += 1;
@@ -305,10 +312,7 @@ mod tests {
     /// A copy of a long record takes longer than a busy writer leaves its leaf as it is: the read never ended.
     #[test]
     fn a_read_that_writers_overtake_again_and_again_latches_the_leaf() {
-        let folder = tempfile::tempdir().unwrap();
-        let db = Database::builder().capacity(1 << 30).open(folder.path()).unwrap();
-        let space = db.keyspace("reefs").unwrap();
-        space.insert("north", "coral").unwrap();
+        let (_folder, db, space) = reefs();
         let mut copies = 0;
         let found = db.engine.store.get(space.tree(), b"north", |source, payload, view| {
             copies += 1;
