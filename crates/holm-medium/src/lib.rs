@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod block_buffer;
+mod copy;
 mod counters;
 mod epoch;
 mod epoch_observer;
@@ -45,6 +46,7 @@ pub mod vfs;
 mod word;
 mod writer;
 
+pub use copy::copy_words;
 pub use counters::Counts;
 pub use epoch::{
     Clock, Epoch, EpochSpan, FIRST_EPOCH, Guard, Hold, LAST_EPOCH, LineSet, MASK_BYTES, Stuck, WantedEpoch,
@@ -66,7 +68,7 @@ pub use mapped::{Mapped, MappedOptions};
 pub use medium::Medium;
 pub use pace::Pace;
 pub use paging::{Paging, TimedRead};
-pub use persistent::{Persistent, atomics, copy_words, scratch_atomics, words};
+pub use persistent::{Persistent, atomics, scratch_atomics, words};
 pub use region::{Backing, LARGE_PAGE, Region};
 pub use retention::{Floor, FloorKind, GRACE, Retention};
 pub use space::{BLOCK, RecordRun, RecordUse, Space};

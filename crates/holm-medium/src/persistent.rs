@@ -4,7 +4,6 @@
 //! types use [`persistent!`](crate::persistent!), which admits only fields that are persistent themselves.
 
 use crate::word::{Scratch, Word};
-use holm_search::Search;
 use std::sync::atomic::AtomicU64;
 
 /// A type that consists of words only: any bits are valid, it has no pointers and no padding.
@@ -96,19 +95,6 @@ pub fn atomics(words: &[Word]) -> &[AtomicU64] {
     #[cfg(feature = "observed")]
     atomics.iter().for_each(crate::observed::read);
     atomics
-}
-
-/// Copies words, each of them whole, as the vector kernel does. Where schedules are explored, another thread may come
-/// between any two of them. If the slices differ in length, the shorter one decides.
-#[inline]
-pub fn copy_words(search: Search, from: &[Word], out: &mut [u64]) {
-    #[cfg(not(shuttle))]
-    search.copy(atomics(from), out);
-    #[cfg(shuttle)]
-    {
-        let _ = search;
-        from.iter().zip(out).for_each(|(word, out)| *out = word.read());
-    }
 }
 
 /// Scratch words as the atomics that vector kernels read.
