@@ -15,7 +15,7 @@
 //! `clock.rs` puts four parts together. `labels.rs` is the clock proper: the active and the durable epoch, the latest
 //! snapshot (`instant.rs`), and the slots where operations announce themselves (`guard.rs`, `barrier.rs`, `stuck.rs`).
 //! `admission.rs` decides which operations may write now (`backpressure.rs`). `requests.rs` is where threads wait for
-//! the thread that ends epochs, and it for them. `dirty_lines.rs` knows what the open epochs have written (`dirty.rs`).
+//! the thread that ends epochs, and it for them; `commit_leader.rs` lets them end one themselves. `dirty_lines.rs` knows what the open epochs have written (`dirty.rs`).
 //! `failure.rs` is why nothing is acknowledged any more.
 
 #![forbid(unsafe_code)]
@@ -24,6 +24,7 @@ mod admission;
 mod backpressure;
 mod barrier;
 mod clock;
+mod commit_leader;
 mod dirty;
 mod dirty_lines;
 mod failure;
@@ -35,6 +36,7 @@ mod requests;
 mod stuck;
 
 pub use clock::Clock;
+pub use commit_leader::{CommitLeader, Led};
 pub use dirty::{LineSet, MASK_BYTES};
 pub use guard::{Guard, Hold};
 pub use label::{Epoch, EpochSpan, FIRST_EPOCH, LAST_EPOCH};

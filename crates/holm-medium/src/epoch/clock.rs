@@ -4,6 +4,7 @@
 
 use super::admission::Admission;
 use super::backpressure::{LEAF_LINES, LOT};
+use super::commit_leader::CommitLeader;
 use super::dirty::LineSet;
 use super::dirty_lines::DirtyLines;
 use super::guard::{Guard, Hold};
@@ -16,7 +17,7 @@ use crate::error::{MediumError, Result};
 use crate::loc::LINE;
 use crate::sync;
 use crate::sync::atomic::Ordering::Relaxed;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The clock of a storage.
@@ -153,7 +154,8 @@ impl Clock {
         marks.into_iter().for_each(|marks| self.dirty.mark(epoch, marks));
     }
 
-    /// Waits until an epoch is durable, and requests its end at once.
+    /// Waits until an epoch is durable, and requests its end at once; ends it in this thread, if no other thread is at
+    /// it and [`Clock::let_waiters_lead`] was called.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`] if the medium failed meanwhile, or was closed before the epoch began. The error that
@@ -185,7 +187,7 @@ impl Clock {
     }
 
     /// Lets a function be called, for as long as the clock lives, whenever [`Clock::is_durable`] may answer anew. The
-    /// thread that ends epochs calls it, and goes on only after the call.
+    /// thread that ends epochs calls it, and goes on only after the call. A thread that waits for an epoch never does.
     pub fn on_news(&self, listener: impl Fn() + Send + Sync + 'static) {
         self.requests.listen(Arc::new(listener));
     }
@@ -292,6 +294,11 @@ impl Clock {
     /// `work` gets the epoch, and whether the clock advances: it does not beyond its last epoch.
     fn paused_until<T>(&self, work: impl FnOnce(Epoch, bool) -> (T, Option<Epoch>)) -> T {
         self.labels.paused_until(|why| self.poison(&MediumError::Poisoned { why: why.into() }), work)
+    }
+
+    /// Lets threads that wait for an epoch end it themselves. Only the first call counts.
+    pub fn let_waiters_lead(&self, leader: Weak<dyn CommitLeader>) {
+        self.requests.let_lead(leader);
     }
 
     /// Takes the runs of lines that an ended epoch dirtied.

@@ -2,13 +2,14 @@
 
 #![forbid(unsafe_code)]
 
+use super::commit_leader::{CommitLeader, Led};
 use super::label::Epoch;
 use super::labels::Labels;
 use crate::error::{MediumError, Result};
 use crate::sync::Instant;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 /// A refusal is returned after this many failed attempts. The first may have begun before the caller freed space, and
@@ -21,6 +22,14 @@ pub(super) struct EpochRequests {
     /// The greatest epoch that a thread waits for.
     pub(super) wanted: Epoch,
     pub(super) stop: bool,
+    /// Which thread may end the active epoch.
+    turn: Turn,
+    /// A leader has left something for the thread that ends epochs.
+    left: bool,
+    /// The thread that ends epochs waits for the leader.
+    awaits_leader: bool,
+    /// The listeners are to be called by the thread that ends epochs.
+    news: bool,
     /// The thread that ends epochs has ended its last one, or has failed.
     pub(super) ended: bool,
     /// Why nothing can be written for now, and how often writing was found impossible.
@@ -28,7 +37,26 @@ pub(super) struct EpochRequests {
     pub(super) refusals: u64,
 }
 
+/// Which thread ends epochs at this moment.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+enum Turn {
+    /// None. The first that finds this takes the turn.
+    #[default]
+    Free,
+    /// A thread that waits for the epoch.
+    Leader,
+    /// The thread whose task it is.
+    Thread,
+}
+
 impl EpochRequests {
+    /// Whether a thread that waits for the active epoch, which is `epoch`, may end it.
+    fn may_lead(&self, labels: &Labels, epoch: Epoch) -> bool {
+        let is_quiet = !self.stop && !self.left && !self.ended && self.refusal.is_none();
+        let is_due = labels.active() == epoch && labels.durable() < epoch && labels.failure().poisoned().is_none();
+        self.turn == Turn::Free && is_quiet && is_due
+    }
+
     /// The error for a thread that began to wait after `refusals` refusals, once it is due.
     pub(super) fn refused(&self, refusals: u64) -> Result<()> {
         match &self.refusal {
@@ -57,6 +85,7 @@ pub(super) struct Requests {
     requested: Condvar,
     epoch_ended: Condvar,
     listeners: Mutex<Vec<Listener>>,
+    leader: OnceLock<Weak<dyn CommitLeader>>,
 }
 
 impl Requests {
@@ -75,12 +104,31 @@ impl Requests {
         self.epoch_ended.wait(asked).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Wakes all threads that wait for the end of an epoch, and calls the listeners. What they check was changed under
-    /// the lock, or before [`Requests::pass_lock`].
+    /// Wakes all threads that wait for the end of an epoch, and has the listeners called. What they check was changed
+    /// under the lock, or before [`Requests::pass_lock`].
     pub(super) fn wake(&self) {
         self.epoch_ended.notify_all();
+        if self.listeners().is_empty() {
+            return;
+        }
+        let mut asked = self.lock();
+        if asked.turn == Turn::Leader {
+            // Not here: a listener may wait for a lock that the caller of the leader holds.
+            asked.news = true;
+            self.requested.notify_all();
+            return;
+        }
+        drop(asked);
+        self.call_listeners();
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Vec<Listener>> {
+        self.listeners.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn call_listeners(&self) {
         // Without the lock, so that a listener may do anything that does not wait for an epoch.
-        let listeners = self.listeners.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        let listeners = self.listeners().clone();
         for listener in listeners {
             // Their callers' bug: it must not end the thread that makes epochs durable, nor be met by who closes.
             if catch_unwind(AssertUnwindSafe(|| listener())).is_err() {
@@ -91,7 +139,7 @@ impl Requests {
 
     /// Lets a function be called whenever there is news for those who wait.
     pub(super) fn listen(&self, listener: Listener) {
-        self.listeners.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(listener);
+        self.listeners().push(listener);
     }
 
     /// Requests the end of an epoch now. [`Requests::has_ended`] answers what became of it.
@@ -150,18 +198,58 @@ impl Requests {
         self.wake();
     }
 
-    /// For the thread that ends epochs: sleeps until a thread wants the active epoch durable, until `deadline`, or
-    /// until the clock is stopped. Returns whether it was stopped.
+    /// Lets threads that wait end epochs themselves. Only the first call counts.
+    pub(super) fn let_lead(&self, leader: Weak<dyn CommitLeader>) {
+        let _ = self.leader.set(leader);
+    }
+
+    /// Has this thread, which waits for the active epoch, end it, if it may.
+    fn lead<'a>(
+        &'a self,
+        labels: &Labels,
+        epoch: Epoch,
+        mut asked: MutexGuard<'a, EpochRequests>,
+    ) -> MutexGuard<'a, EpochRequests> {
+        if !asked.may_lead(labels, epoch) {
+            return asked;
+        }
+        let Some(leader) = self.leader.get().and_then(Weak::upgrade) else { return asked };
+        asked.turn = Turn::Leader;
+        drop(asked);
+        let led = leader.lead();
+        asked = self.lock();
+        asked.turn = Turn::Free;
+        asked.left = led == Led::Left;
+        if asked.left || asked.awaits_leader {
+            self.requested.notify_all();
+        }
+        asked
+    }
+
+    /// For the thread that ends epochs: sleeps until a thread wants the active epoch durable, until a leader leaves
+    /// something, until `deadline`, or until the clock is stopped; and while a leader ends an epoch. From then on no
+    /// thread leads, until the next call. Returns whether the clock was stopped.
     pub(super) fn sleep(&self, labels: &Labels, deadline: Option<Instant>) -> bool {
         let mut asked = self.lock();
+        asked.turn = Turn::Free;
         loop {
+            if std::mem::take(&mut asked.news) {
+                drop(asked);
+                self.call_listeners();
+                asked = self.lock();
+                continue;
+            }
             let active = labels.active();
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             // The last epoch of all stays active when it is durable.
-            if asked.stop || asked.wanted >= active && labels.durable() < active {
+            let is_wanted = asked.wanted >= active && labels.durable() < active;
+            let is_due = asked.stop || asked.left || is_wanted || left == Some(Duration::ZERO);
+            asked.awaits_leader = is_due && asked.turn == Turn::Leader;
+            if is_due && !asked.awaits_leader {
+                (asked.turn, asked.left) = (Turn::Thread, false);
                 return asked.stop;
             }
-            asked = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
-                Some(Duration::ZERO) => return false,
+            asked = match left.filter(|_| !is_due) {
                 Some(left) => {
                     self.requested.wait_timeout(asked, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
                 }
@@ -182,6 +270,9 @@ impl Requests {
             return Ok(());
         }
         let mut asked = self.lock();
+        if deadline.is_none() {
+            asked = self.lead(labels, epoch, asked);
+        }
         let wanted = WantedEpoch { epoch, refusals: asked.refusals };
         loop {
             if labels.durable() >= epoch {

@@ -10,7 +10,7 @@ use super::data_files::Journaled;
 use super::opened_state::OpenedState;
 use super::state::Shared;
 use super::{due, group_commit, preallocate};
-use crate::epoch::Epoch;
+use crate::epoch::{CommitLeader, Epoch};
 use crate::epoch_observer::EpochObserver;
 use crate::error::{MediumError, Result};
 use crate::leaf_index::MakeEarlierIndex;
@@ -36,8 +36,6 @@ pub struct Background {
     group_commit: Option<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
     closed: bool,
-    /// The process that opened the database. A forked child has none of the threads, and must not write anything.
-    process: u32,
 }
 
 crate::sync::thread_local! {
@@ -72,8 +70,9 @@ impl Background {
         medium.reached(Area::Records, space.record_frontier());
         storage.clock.limit((journal.log.total() / 4).min(MOST_DIRTY));
         let shared = Arc::new(Shared::new(storage, journal, pace, per_epoch, observer));
-        let (others, process) = (Vec::new(), std::process::id());
-        let mut background = Background { shared, group_commit: None, others, closed: false, process };
+        let leader: Arc<dyn CommitLeader> = shared.clone();
+        shared.storage().clock.let_waiters_lead(Arc::downgrade(&leader));
+        let mut background = Background { shared, group_commit: None, others: Vec::new(), closed: false };
         // If a thread cannot be started, dropping this stops the others: they would keep the database locked.
         background.group_commit = Some(background.spawn("holm-commit", group_commit::run)?);
         background.others.push(background.spawn("holm-prealloc", preallocate::run)?);
@@ -143,7 +142,7 @@ impl Background {
     /// The first failure of the session, or of closing itself; a second call returns the same error. If the index
     /// cannot be made because a leaf is damaged, everything is in the data files, and the next open finds the damage.
     pub fn close(&mut self, make_index: MakeIndex<'_>) -> Result<()> {
-        if self.process != std::process::id() {
+        if self.shared.is_forked() {
             return Ok(());
         }
         self.stop_threads();
@@ -166,7 +165,7 @@ impl Drop for Background {
     /// No thread reads the image any more: this gives all whole large pages that are free back to the file system, and
     /// releases unused preallocated space and the lock.
     fn drop(&mut self) {
-        if self.process != std::process::id() {
+        if self.shared.is_forked() {
             // The parent keeps using its files, and its threads do not exist here to be joined. The state that is
             // forgotten here is never dropped, and so never unlocks a file.
             std::mem::forget((

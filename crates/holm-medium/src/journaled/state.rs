@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::committer::Committer;
 use super::counters::JournalCounters;
 use super::data_files::Journaled;
 use super::touched::Touched;
@@ -71,6 +72,7 @@ impl Journal {
 /// The state that the threads share.
 pub(super) struct Shared {
     storage: Arc<Storage<Journaled>>,
+    committer: Mutex<Committer>,
     journal: Mutex<Journal>,
     checkpointed: Condvar,
     wakeup: Arc<Wakeup>,
@@ -82,6 +84,8 @@ pub(super) struct Shared {
     /// Makes a leaf index beside writers, once the database is open.
     pub(super) make_index: OnceLock<Box<MakeEarlierIndex>>,
     stop: AtomicBool,
+    /// The process that opened the database. A forked child has none of the threads, and must not write anything.
+    process: u32,
     /// The first failure of the session.
     failed: Mutex<Option<MediumError>>,
     /// Why the last checkpoint did not end, although no data is in doubt: there was no space.
@@ -100,6 +104,7 @@ impl Shared {
         let wakeup = storage.medium.wakeup().clone();
         Shared {
             storage,
+            committer: Mutex::new(Committer::new()),
             journal: Mutex::new(journal),
             checkpointed: Condvar::new(),
             wakeup,
@@ -109,6 +114,7 @@ impl Shared {
             observer,
             make_index: OnceLock::new(),
             stop: AtomicBool::new(false),
+            process: std::process::id(),
             failed: Mutex::new(None),
             postponed: Mutex::new(None),
         }
@@ -116,6 +122,16 @@ impl Shared {
 
     pub(super) fn storage(&self) -> &Storage<Journaled> {
         &self.storage
+    }
+
+    /// What ends epochs, for the thread whose turn it is.
+    pub(super) fn committer(&self) -> MutexGuard<'_, Committer> {
+        self.committer.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Whether this process is a forked child of the one that opened the database.
+    pub(super) fn is_forked(&self) -> bool {
+        self.process != std::process::id()
     }
 
     pub(super) fn pace(&self) -> Pace {

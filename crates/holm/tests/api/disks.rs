@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::ThreadId;
 
 /// Where something was written, and what.
 type Written = (u64, Vec<u8>);
@@ -19,6 +20,8 @@ pub(crate) struct Disk {
     measured: Arc<AtomicUsize>,
     held: Arc<Mutex<()>>,
     begun_writes: Arc<AtomicUsize>,
+    log_writer: Arc<Mutex<Option<ThreadId>>>,
+    panics: Arc<AtomicBool>,
     held_data: Arc<Mutex<()>>,
     begun_syncs: Arc<AtomicUsize>,
     superblocks: Arc<Mutex<Vec<Written>>>,
@@ -64,6 +67,16 @@ impl Disk {
     /// How many writes of the log have begun.
     pub(crate) fn begun_writes(&self) -> usize {
         self.begun_writes.load(SeqCst)
+    }
+
+    /// Which thread has written to the log last.
+    pub(crate) fn log_writer(&self) -> Option<ThreadId> {
+        *self.log_writer.lock().expect("no test panics with it")
+    }
+
+    /// Makes the next write of the log panic.
+    pub(crate) fn panic_once(&self) {
+        self.panics.store(true, SeqCst);
     }
 
     /// How often a file of the log has been asked for its bytes on disk.
@@ -165,6 +178,8 @@ impl VfsFile for Observed {
             }
             Role::Log => {
                 self.refuse()?;
+                assert!(!self.disk.panics.swap(false, SeqCst), "the test wants a panic");
+                *self.disk.log_writer.lock().expect("no test panics with it") = Some(std::thread::current().id());
                 self.disk.begun_writes.fetch_add(1, SeqCst);
                 Some(self.disk.hold_log())
             }

@@ -37,6 +37,7 @@ mod hermitage;
 mod histories;
 mod in_key_order;
 mod insert_many;
+mod leader;
 mod leaf_index;
 mod limits;
 mod long_transactions;
