@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
@@ -37,6 +36,31 @@ func localSettings(count, port, groups int, election uint64) []settings {
 	return all
 }
 
+// makeLocal makes the folders of nodes, unless the first one has begun. If another call was cut short between two of
+// them, the others are those that it would have made.
+func makeLocal(folder string, all []settings) error {
+	if first, err := readSettings(nodeFolder(folder, 1)); err == nil {
+		if first.Founders != nil {
+			return nil
+		}
+		all = make([]settings, len(first.Members))
+		for at, one := range first.Members {
+			all[at] = *first
+			all[at].ID, all[at].Folder = one.ID, ""
+		}
+	}
+	for at := range all {
+		made := nodeFolder(folder, at+1)
+		if all[at].isMade(made) {
+			continue
+		}
+		if err := all[at].create(made); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func local(arguments []string) error {
 	flags := flag.NewFlagSet("local", flag.ExitOnError)
 	folder := flags.String("folder", "", "the folder with those of the nodes, made if it is absent")
@@ -50,12 +74,8 @@ func local(arguments []string) error {
 	if *folder == "" {
 		return errors.New("--folder is needed")
 	}
-	if _, err := os.Stat(filepath.Join(nodeFolder(*folder, 1), settingsFile)); errors.Is(err, os.ErrNotExist) {
-		for at, one := range localSettings(*count, *port, *groups, *election) {
-			if err := one.create(nodeFolder(*folder, at+1)); err != nil {
-				return err
-			}
-		}
+	if err := makeLocal(*folder, localSettings(*count, *port, *groups, *election)); err != nil {
+		return err
 	}
 	// The nodes end with the thread that has started them.
 	runtime.LockOSThread()

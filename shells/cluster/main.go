@@ -125,6 +125,10 @@ func initialize(arguments []string) error {
 	if made.Members, err = parseMembers(*given); err != nil {
 		return err
 	}
+	if made.isMade(*folder) {
+		// Who was cut short between the name of the file and its sync asks again.
+		return syncFolder(*folder)
+	}
 	return made.create(*folder)
 }
 

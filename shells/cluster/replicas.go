@@ -85,7 +85,12 @@ func rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	folder, err := os.Open(filepath.Dir(to))
+	return syncFolder(filepath.Dir(to))
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(name string) error {
+	folder, err := os.Open(name)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 )
@@ -193,6 +194,16 @@ func (s *settings) create(folder string) error {
 	}
 	// Whole or not at all: a part of a file would be neither a node nor a folder for one.
 	return writeWhole(filepath.Join(folder, settingsFile), append(text, '\n'))
+}
+
+// isMade returns whether a folder is the node that these settings, of `init`, ask for: to make it again does nothing.
+func (s *settings) isMade(folder string) bool {
+	made, err := readSettings(folder)
+	if err != nil {
+		return false
+	}
+	made.Folder, made.Founders, made.LogWriters = s.Folder, s.Founders, s.LogWriters
+	return reflect.DeepEqual(made, s)
 }
 
 // readSettings reads those of a folder.

@@ -59,3 +59,25 @@ func TestVerbsThatAreCutShortAreDoneWhenTheyAreRepeated(t *testing.T) {
 	running.check(t, cluster)
 	must(t, cluster.Equal(ctx))
 }
+
+// `init` is killed at each of its steps and given again, once more when it was done, and nodes die while the cluster
+// begins. An init that was given again was refused, if all that it lacked was its end.
+func TestAClusterBeginsWhoseFoldersWereMadeInSteps(t *testing.T) {
+	seed := rand.Uint64()
+	t.Log("seed", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	cluster, ctx := startUnready(t, trial.Settings{IsCutShort: true}), context.Background()
+	for range 4 {
+		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
+		at := random.IntN(3)
+		cluster.Kill(at)
+		must(t, cluster.Initialize(at))
+		must(t, cluster.StartNode(at))
+	}
+	must(t, cluster.Ready(ctx))
+	client := clusterClient(cluster, 3)
+	defer client.Close()
+	startLoad(ctx, client).check(t, cluster)
+	must(t, cluster.AllRun())
+	must(t, cluster.Equal(ctx))
+}

@@ -27,6 +27,8 @@ type Settings struct {
 	DiskBytes int64
 	// Nodes have certificates, and clients a password. Nodes with networks of their own have both.
 	IsSecret bool
+	// `holm-cluster init` is killed at each of its steps, and given again.
+	IsCutShort bool
 	// Syncs of nodes do nothing: a bug. The program must have called Alone.
 	IsUnsynced bool
 	// The clock of each node is wrong by another time, of up to so many milliseconds.
@@ -129,7 +131,11 @@ func Start(folder string, settings Settings) (started *Cluster, failed error) {
 			}
 			c.disks = append(c.disks, made)
 		}
-		if err := c.Initialize(at); err != nil {
+		initialize := c.Initialize
+		if settings.IsCutShort {
+			initialize = c.initializeInSteps
+		}
+		if err := initialize(at); err != nil {
 			return nil, err
 		}
 		if c.logs[at], err = os.Create(c.node(at) + ".log"); err != nil {

@@ -3,6 +3,7 @@ package trial
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,16 +73,48 @@ func (c *Cluster) Lose(at int, keepsSettings bool) error {
 	return os.WriteFile(filepath.Join(c.node(at), file), settings, 0o600)
 }
 
-// Initialize makes the folder of a founder again, as an operator might who does not know better.
-func (c *Cluster) Initialize(at int) error {
+// initialWords returns the words that make the folder of a founder.
+func (c *Cluster) initialWords(at int) []string {
 	words := append([]string{"init", "--folder", c.node(at), "--id", fmt.Sprint(at + 1)}, c.initial...)
 	if c.secrets != nil {
 		words = append(words, c.secrets[at]...)
 	}
-	if said, err := exec.Command(c.program, words...).CombinedOutput(); err != nil {
+	return words
+}
+
+// Initialize makes the folder of a founder again, as an operator might who does not know better.
+func (c *Cluster) Initialize(at int) error {
+	if said, err := exec.Command(c.program, c.initialWords(at)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("init: %w: %s", err, said)
 	}
 	return nil
+}
+
+// initializeInSteps makes the folder of a founder over and over again: `init` is killed at one step after the other,
+// and given again. The folder that is left was cut short at a step by chance.
+func (c *Cluster) initializeInSteps(at int) error {
+	cut := func(step int) (bool, error) {
+		err := os.RemoveAll(c.node(at))
+		if err != nil {
+			return false, err
+		}
+		isDone, err := cutShort(os.Stderr, step, append([]string{c.program}, c.initialWords(at)...)...)
+		if err == nil {
+			err = c.Initialize(at)
+		}
+		if err != nil {
+			err = fmt.Errorf("cut short at step %d: %w", step, err)
+		}
+		return isDone, err
+	}
+	for step := 1; ; step++ {
+		if isDone, err := cut(step); err != nil {
+			return err
+		} else if isDone {
+			_, err = cut(1 + rand.IntN(step))
+			return err
+		}
+	}
 }
 
 // Settled waits until no replica comes or goes, and a node has at least so many, and returns what `status` says. It asks
