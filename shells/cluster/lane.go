@@ -25,8 +25,9 @@ const (
 	// How long a read waits at first until it is asked again, and then twice as long each time. What a leader is asked
 	// may be lost without a word: by one that was just elected, or on behalf of a replica that has just begun.
 	firstRead = 250 * time.Millisecond
-	// How long a request of the consensus engine may take.
+	// How long a request of the consensus engine may take, and an entry while this replica applies some.
 	requestTimeout = 3 * time.Second
+	applyTimeout   = 30 * time.Second
 	// After the leader has changed, how long an entry may still take that was handed to the former one.
 	changeGrace = 300 * time.Millisecond
 )
@@ -207,23 +208,6 @@ func (l *lane) propose(parts []*waiting) {
 		again(l.writes, parts)
 	default:
 		refuse(parts, err)
-	}
-}
-
-// await waits for a result, but not for long after the leader has changed, and not when it is late.
-func await[R any](results <-chan R, change <-chan struct{}, late <-chan time.Time) (found R, isKnown bool) {
-	select {
-	case found = <-results:
-		return found, true
-	case <-late:
-		return found, false
-	case <-change:
-	}
-	select {
-	case found = <-results:
-		return found, true
-	case <-time.After(changeGrace):
-		return found, false
 	}
 }
 

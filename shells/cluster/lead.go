@@ -21,7 +21,7 @@ import (
 
 const (
 	// How long all may take until no entry is under way and the next leader has applied them. An entry is given up
-	// after `requestTimeout`.
+	// after `requestTimeout`, or later while entries are applied.
 	drainTime = 2 * time.Second
 	// How long a node waits for that before it says that it has not come yet.
 	drainTurn = 100 * time.Millisecond

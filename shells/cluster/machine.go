@@ -44,6 +44,7 @@ func (m *machine) Update(entries []sm.Entry) ([]sm.Entry, error) {
 		packed = binary.LittleEndian.AppendUint32(packed, uint32(len(entry.Cmd)))
 		packed = append(packed, entry.Cmd...)
 	}
+	m.group.progress.begin()
 	m.machines.beLate()
 	begun := time.Now()
 	replies, err := m.group.apply(packed)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lni/dragonboat/v4"
 )
@@ -41,7 +42,8 @@ func (l *lane) put(entry []byte) ([]byte, error) {
 func (l *lane) putHere(entry []byte) ([]byte, uint64, error) {
 	change := l.change()
 	term, isOwn := l.ledTerm()
-	state, err := l.host.Propose(l.session, entry, requestTimeout)
+	next := l.whileApplying(requestTimeout)
+	state, err := l.host.Propose(l.session, entry, applyTimeout)
 	if err != nil {
 		// It was not proposed.
 		isClosed := errors.Is(err, dragonboat.ErrClosed) || errors.Is(err, dragonboat.ErrShardClosed)
@@ -50,7 +52,7 @@ func (l *lane) putHere(entry []byte) ([]byte, uint64, error) {
 		}
 		return nil, 0, errTryAgain
 	}
-	result, isKnown := await(state.ResultC(), change, nil)
+	result, isKnown := await(state.ResultC(), change, next)
 	switch {
 	case isKnown && result.Completed():
 		return result.GetResult().Data, result.GetResult().Value, l.acknowledge(term, isOwn)
@@ -59,6 +61,15 @@ func (l *lane) putHere(entry []byte) ([]byte, uint64, error) {
 		return nil, 0, errNotPut
 	}
 	return nil, 0, errUnknown
+}
+
+// whileApplying returns how long an entry is awaited: for a turn, and as long as this replica applies entries.
+func (l *lane) whileApplying(turn time.Duration) turns {
+	isApplying := func() bool { return false }
+	if own := l.group(); own != nil {
+		isApplying = own.progress.isGoingOn()
+	}
+	return whileApplying(turn, applyTimeout, isApplying)
 }
 
 // send asks the node that leads to put an entry into the log, and waits as long as for an entry of this node.
@@ -73,12 +84,13 @@ func (l *lane) send(address string, entry []byte) ([]byte, error) {
 		err  error
 	}
 	done := make(chan reply, 1)
+	next := l.whileApplying(requestTimeout + dialTimeout)
 	go func() {
 		group := strconv.FormatUint(l.number-1, 10)
-		said, err := l.relays.exchange(address, opened, requestTimeout+dialTimeout, "ENTRY", group, string(entry))
+		said, err := l.relays.exchange(address, opened, applyTimeout+dialTimeout, "ENTRY", group, string(entry))
 		done <- reply{said, err}
 	}()
-	found, isKnown := await(done, change, nil)
+	found, isKnown := await(done, change, next)
 	var said refused
 	switch {
 	case !isKnown:

@@ -35,7 +35,7 @@ func (l *lane) round(tries int) (*dragonboat.RequestState, error) {
 		}
 		return nil, errTryAgain
 	}
-	result, isKnown := await(state.ResultC(), change, time.After(firstRead<<min(tries, 4)))
+	result, isKnown := await(state.ResultC(), change, once(firstRead<<min(tries, 4)))
 	if !isKnown || !result.Completed() {
 		return nil, errNotLed
 	}
