@@ -114,6 +114,10 @@ impl Group {
                 }
                 Ok((answers, state, slots, attempt.marks.into_inner()))
             });
+            if done.is_err() {
+                // Nothing was committed, and what is to be lost is not lost.
+                self.publish_slots(before.clone());
+            }
             match done {
                 Ok((answers, state, slots, marks)) => {
                     if slots != before {

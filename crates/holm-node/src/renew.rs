@@ -39,9 +39,12 @@ impl Group {
             }
         } else {
             match self.may_load(&LoadEntry::read(entry.parts)?)? {
-                Ok(slots) => {
-                    self.publish_slots(Some(slots.clone()));
-                    self.begin_anew(held, renewed, Some(slots))?;
+                Ok(loading) => {
+                    self.publish_slots(Some(loading.clone()));
+                    if let Err(fault) = self.begin_anew(held, renewed, Some(loading)) {
+                        self.publish_slots(slots);
+                        return Err(fault);
+                    }
                     load::done()
                 }
                 Err(answer) => {

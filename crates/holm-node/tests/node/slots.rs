@@ -1,7 +1,7 @@
 //! Slots that go from one group to another: nothing is lost, nothing comes back, and no two groups answer for one.
 
 use crate::support::{Replica, entry, part};
-use holm_node::{Entry, EntryKind, PartKind, SLOTS, slot_of};
+use holm_node::{Entry, EntryKind, Fault, Node, NodeOptions, PartKind, SLOTS, slot_of};
 
 const ASSIGN: u8 = 0;
 const IMPORT: u8 = 1;
@@ -372,4 +372,26 @@ fn long_keys_of_slots_that_are_gone_are_removed_fewer_at_a_time() {
         after = answer[1..].to_vec();
     }
     assert!(steps > 1 && replica.group.key_count().unwrap() < 10, "{steps}");
+}
+
+/// The slots stayed lost in memory, although the entry that gives them away was not committed.
+#[test]
+fn slots_are_answered_for_whose_loss_was_not_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = NodeOptions { capacity: 64 << 20, ..NodeOptions::default() };
+    let node = Node::open(folder.path().join("node.holm"), options).unwrap();
+    let replica = Replica { group: node.group(7).unwrap(), node, folder };
+    let all: Ranges<'_> = &[(0, SLOTS - 1)];
+    step(&replica, (ASSIGN, 0, 0), all, &[]).unwrap();
+    step(&replica, (SEND, 1, 0), all, &[]).unwrap();
+    assert_eq!(replica.run("SETRANGE a 30000000 x"), ":30000001");
+    let freeze = [&[FREEZE][..], &[1, 9, 0].map(u64::to_le_bytes).concat(), &ranges_bytes(all)].concat();
+    let freeze = Entry { level: 1, kind: EntryKind::Slots, time: 1_000, seed: 1, parts: &freeze }.to_bytes();
+    let large = entry(1_000, PartKind::Pipeline, "SETRANGE b 60000000 x");
+    let applied = replica.group.applied();
+    // Both are one transaction, which the database has no room for.
+    let failed = replica.group.apply(&[(applied + 1, &large), (applied + 2, &freeze)]).unwrap_err();
+    assert!(matches!(failed, Fault::Store(_)), "{failed}");
+    assert_eq!(replica.group.applied(), applied);
+    assert!(replica.group.owns(slot_of(b"a")), "a slot is lost, and the log does not say so");
 }
