@@ -167,6 +167,9 @@ func (h *host) relayed(group, kind string, payload []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if entry == entryCompare {
+		return nil, errComparison
+	}
 	return own.entry(int(entry), payload)
 }
 

@@ -252,7 +252,7 @@ func (l *lane) entry(kind int, payload []byte) ([]byte, error) {
 		}
 	}
 	made := entryOf(l.level(), kind, payload)
-	if err := admit(made, l.level()); err != nil {
+	if err := checkEntry(made, l.level()); err != nil {
 		return nil, err
 	}
 	found, err := l.put(made)

@@ -363,6 +363,15 @@ func refusal(request []byte, level uint8) []byte {
 	return reply
 }
 
+// checkEntry returns an error unless replicas that know a level can read an entry.
+func checkEntry(entry []byte, level uint8) error {
+	var out C.holm_bytes
+	if _, err := checked(C.holm_entry_check(pointer(entry), C.size_t(len(entry)), C.uint8_t(level), &out), out); err != nil {
+		return fmt.Errorf("%w: %w", errNoEntry, err)
+	}
+	return nil
+}
+
 func slotOf(key []byte) int { return int(C.holm_slot(pointer(key), C.size_t(len(key)))) }
 
 // describe answers COMMAND, and HELP.

@@ -13,7 +13,7 @@
 
 use crate::context::Context;
 use crate::counted::{append_counted, take_counted};
-use crate::record::{NewRecord, Record};
+use crate::record::{self, NewRecord, Record};
 use crate::refusal::{Outcome, Refusal};
 use crate::rows;
 use crate::store::{Area, Range};
@@ -44,6 +44,26 @@ pub struct Chunk {
 }
 
 impl Chunk {
+    /// Reads all items of a chunk. What the store makes of them is not known then: a name may be too long for it.
+    ///
+    /// # Errors
+    /// The bytes are no chunk.
+    pub fn check(mut input: &[u8]) -> Outcome<()> {
+        while let Some((kind, rest)) = input.split_first() {
+            input = rest;
+            match *kind {
+                KEY => {
+                    part(&mut input)?;
+                    record::parts(part(&mut input)?)?;
+                }
+                ABSENT | MORE => drop(part(&mut input)?),
+                ROW => drop(row(&mut input)?),
+                _ => return Err(NO_CHUNK),
+            }
+        }
+        Ok(())
+    }
+
     fn item(&mut self, kind: u8, parts: &[&[u8]]) {
         self.bytes.push(kind);
         for part in parts {
@@ -157,7 +177,8 @@ impl Context<'_> {
         Ok(found.map(|key| (key, count)))
     }
 
-    /// Stores the keys of a chunk in place of what is under their names.
+    /// Stores the keys of a chunk in place of what is under their names. The chunk may be read in part before an error:
+    /// [`Chunk::check`] says whether it can be.
     ///
     /// # Errors
     /// The bytes are no chunk; those of the store.
@@ -176,15 +197,10 @@ impl Context<'_> {
                 }
                 MORE => version = self.entry(part(&mut input)?)?.stored().and_then(Record::version),
                 ROW => {
-                    let (family, rest) = input.split_first().ok_or(NO_CHUNK)?;
-                    input = rest;
-                    let (member, value) = (part(&mut input)?, part(&mut input)?);
-                    if !rows::OF_VERSIONS.contains(family) {
-                        return Err(NO_CHUNK);
-                    }
+                    let (family, member, value) = row(&mut input)?;
                     // Without a version, the key has expired here meanwhile.
                     if let Some(version) = version {
-                        let row = rows::key(*family, version, member);
+                        let row = rows::key(family, version, member);
                         self.store.insert(self.database.get(), Area::Rows, &row, value)?;
                     }
                 }
@@ -230,6 +246,16 @@ impl Context<'_> {
         }
         Ok(Some(at))
     }
+}
+
+/// Takes a row: its family, its member and its value.
+fn row<'a>(input: &mut &'a [u8]) -> Outcome<(u8, &'a [u8], &'a [u8])> {
+    let (family, rest) = input.split_first().ok_or(NO_CHUNK)?;
+    *input = rest;
+    if !rows::OF_VERSIONS.contains(family) {
+        return Err(NO_CHUNK);
+    }
+    Ok((*family, part(input)?, part(input)?))
 }
 
 /// Takes bytes with their length before them.

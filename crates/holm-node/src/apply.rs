@@ -32,7 +32,7 @@ const SWEPT: usize = 1_000;
 const LESS: usize = 8;
 
 /// Commands that are left out, by their count within the call, with what they answer.
-type LeftOut = BTreeMap<usize, Cow<'static, str>>;
+pub(crate) type LeftOut = BTreeMap<usize, Cow<'static, str>>;
 
 /// Why a transaction was not committed.
 pub(crate) enum Stop {
@@ -148,12 +148,12 @@ impl Group {
 pub(crate) struct Attempt<'t> {
     group: &'t Group,
     pub(crate) store: Applying<'t>,
-    left_out: &'t LeftOut,
+    pub(crate) left_out: &'t LeftOut,
     is_alone: bool,
     /// By which factor the portions are smaller in which garbage is removed.
     share: usize,
-    /// How many commands have run.
-    count: Cell<usize>,
+    /// How many commands, and steps of moves of slots, have run.
+    pub(crate) count: Cell<usize>,
     /// The marks of the group, and those that the entries pass.
     marks: RefCell<Marks>,
 }

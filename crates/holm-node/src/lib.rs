@@ -11,6 +11,7 @@
 //! | `node`, `space` | the database, and the keyspaces that each group has now |
 //! | `group`, `state`, `marks` | a group, what it notes beside its keys, and hashes that replicas compare |
 //! | `entry` | the bytes of entries and of reads: parts, each with the commands of one client |
+//! | `check` | what is not to go into a log |
 //! | `apply`, `applying` | entries, applied in one transaction |
 //! | `read`, `replies` | parts that only read, and replies in bounds |
 //! | `slots`, `slot_entry`, `export` | which slots a group answers for, and how they go to another group |
@@ -28,6 +29,7 @@
 mod accounts;
 mod apply;
 mod applying;
+mod check;
 mod entry;
 mod export;
 mod fault;
@@ -52,6 +54,7 @@ mod subcommands;
 mod view;
 
 pub use accounts::Accounts;
+pub use check::check_entry;
 pub use entry::{Entry, EntryKind, LEVEL, Part, PartKind, Watch};
 pub use fault::{Fault, Result};
 pub use front::{FRONT, describe};

@@ -10,7 +10,7 @@ use crate::entry::Input;
 use crate::fault::{Fault, Result};
 use crate::slot::slot_of;
 use crate::slots::{JOURNAL, Phase, SLOTS_ROW, SlotRange, Slots, contains, read_ranges};
-use holm_commands::{Area, Context, Outcome, Range, Refusal, Store};
+use holm_commands::{Area, Chunk, Context, Outcome, Range, Store};
 use std::ops::{Bound, ControlFlow};
 
 /// How many keys an entry removes of slots that are not owned, and how many it looks at for that.
@@ -60,8 +60,20 @@ impl<'a> SlotEntry<'a> {
         let operation = ALL.get(usize::from(number)).copied();
         let operation = operation.ok_or_else(|| Fault::malformed("an operation on slots", number.to_string()))?;
         let (attempt, peer, sequence) = (input.number()?, input.number()?, input.number()?);
-        Ok(SlotEntry { operation, attempt, peer, sequence, ranges: read_ranges(&mut input)?, rest: input.0 })
+        let (ranges, rest) = (read_ranges(&mut input)?, input.0);
+        match operation {
+            Store => Chunk::check(rest).map_err(|refusal| Fault::malformed("keys of a slot", refusal.into_text()))?,
+            Forget => notes(rest).try_for_each(|note| note.map(drop))?,
+            _ => {}
+        }
+        Ok(SlotEntry { operation, attempt, peer, sequence, ranges, rest })
     }
+}
+
+/// Reads notes of changes: each has a key and the index of its last change.
+fn notes(list: &[u8]) -> impl Iterator<Item = Result<(&[u8], &[u8])>> {
+    let mut input = Input(list);
+    std::iter::from_fn(move || (!input.0.is_empty()).then(|| Ok((input.bytes()?, input.take(8)?))))
 }
 
 /// The row that notes a key that has changed.
@@ -76,6 +88,10 @@ impl Attempt<'_> {
     /// Applies an entry about slots, and returns its answer.
     pub(crate) fn slots(&self, context: &Context<'_>, bytes: &[u8]) -> std::result::Result<Vec<u8>, Stop> {
         let entry = SlotEntry::read(bytes)?;
+        let number = self.count.replace(self.count.get() + 1);
+        if let Some(words) = self.left_out.get(&number) {
+            return Ok(refused(words));
+        }
         let before = self.store.slots.borrow().clone();
         let mut slots = before.as_deref().cloned().unwrap_or_default();
         if before.is_none() && entry.operation != Operation::Assign {
@@ -94,10 +110,16 @@ impl Attempt<'_> {
             Err(stop) => return Err(stop),
         };
         if before.as_deref() != Some(&slots) {
-            self.known(self.store.insert(0, Area::Rows, SLOTS_ROW, &slots.to_bytes()))?.map_err(impossible)?;
+            self.done(self.store.insert(0, Area::Rows, SLOTS_ROW, &slots.to_bytes()))?;
             *self.store.slots.borrow_mut() = Some(slots.into());
         }
         Ok([&[0], &answer[..]].concat())
+    }
+
+    /// Returns what a step has done. One that the store refuses is left out: its bytes can be read, so all replicas
+    /// have the same, and each would end at it, whenever it begins.
+    fn done<T>(&self, outcome: Outcome<T>) -> std::result::Result<T, Stop> {
+        self.known(outcome)?.map_err(|words| Stop::LeaveOut(self.count.get() - 1, words))
     }
 
     fn change(
@@ -123,7 +145,7 @@ impl Attempt<'_> {
             Operation::Store if same(Phase::Importing) => {
                 // The same chunk again was stored before.
                 if entry.sequence == slots.sequence + 1 {
-                    self.known(context.carry_in(entry.rest))?.map_err(impossible)?;
+                    self.done(context.carry_in(entry.rest))?;
                     slots.sequence += 1;
                 } else if entry.sequence != slots.sequence {
                     return Ok(Err("a chunk out of turn"));
@@ -151,7 +173,7 @@ impl Attempt<'_> {
     fn clean(&self, context: &Context<'_>, entry: &SlotEntry<'_>, slots: &Slots) -> std::result::Result<Vec<u8>, Stop> {
         let current = if slots.phase == Phase::None { entry.attempt + 1 } else { entry.attempt };
         let (most, what) = (self.portion(CLEANED.0), "keys of a slot that can be removed");
-        let old = self.known(self.rows(&[JOURNAL], &journal_row(current, &[]), most))?.map_err(impossible)?;
+        let old = self.done(self.rows(&[JOURNAL], &journal_row(current, &[]), most))?;
         for row in &old {
             self.fits(self.store.remove(0, Area::Rows, row), what)?;
         }
@@ -169,13 +191,12 @@ impl Attempt<'_> {
 
     /// Removes notes of changes: key and index, if the key has not changed since.
     fn forget(&self, attempt: u64, list: &[u8]) -> std::result::Result<(), Stop> {
-        let mut input = Input(list);
-        while !input.0.is_empty() {
-            let (key, index) = (input.bytes()?, input.take(8)?);
+        for note in notes(list) {
+            let (key, index) = note?;
             let row = journal_row(attempt, key);
-            let found = self.known(self.store.get(0, Area::Rows, &row))?.map_err(impossible)?;
+            let found = self.done(self.store.get(0, Area::Rows, &row))?;
             if found.as_deref() == Some(index) {
-                self.known(self.store.remove(0, Area::Rows, &row))?.map_err(impossible)?;
+                self.done(self.store.remove(0, Area::Rows, &row))?;
             }
         }
         Ok(())
@@ -195,9 +216,4 @@ impl Attempt<'_> {
 
 fn refused(words: &str) -> Vec<u8> {
     [&[1], words.as_bytes()].concat()
-}
-
-/// What is carried was stored elsewhere by the same commands: it cannot be refused, unless it is damaged.
-fn impossible(words: std::borrow::Cow<'static, str>) -> Fault {
-    Fault::malformed("keys of a slot that can be stored", Refusal::of(words.into_owned()).into_text())
 }

@@ -2,6 +2,8 @@
 
 #[path = "node/apply.rs"]
 mod apply;
+#[path = "node/check.rs"]
+mod check;
 #[path = "node/crash.rs"]
 mod crash;
 #[path = "node/load.rs"]

@@ -306,6 +306,8 @@ func TestWhatIsNoEntryIsNotPutIntoALog(t *testing.T) {
 		{"PART", "0", "write", "part"},
 		{"PART", "0", "300", "part"},
 		{"PART", "0", "3", "mark"},
+		{"PART", "0", "3", strings.Repeat("\x00", 16)},
+		{"ENTRY", "0", "\x01\x03" + header[2:] + strings.Repeat("\x00", 16)},
 		{"LOAD", "0", "\x00"},
 	} {
 		for _, node := range nodes {

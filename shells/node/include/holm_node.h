@@ -71,6 +71,10 @@ int holm_group_remove(holm_node *node, uint64_t number, holm_bytes *out);
  * holm_node_sync. */
 int holm_group_apply(holm_group *group, const uint8_t *entries, size_t size, holm_bytes *out);
 
+/* Refuses an entry that a replica which knows a level could not read: it would end all replicas, whenever they begin.
+ * HOLM_NODE_MALFORMED, HOLM_NODE_LEVEL. */
+int holm_entry_check(const uint8_t *entry, size_t size, uint8_t level, holm_bytes *out);
+
 /* Answers parts that only read, (length 4 | bytes)* for the parts. Takes no lock. */
 int holm_group_read(holm_group *group, const uint8_t *parts, size_t size, holm_bytes *out);
 

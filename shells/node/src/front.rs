@@ -3,7 +3,7 @@
 use crate::door::{Answer, OK, PROTOCOL, Refusal, door};
 use crate::raw::{Bytes, place, slice};
 use holm_commands::{Arguments, Protocol, Reply, RequestLimits, RequestParser};
-use holm_node::{Router, describe, slot_of};
+use holm_node::{Router, check_entry, describe, slot_of};
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::LazyLock;
@@ -82,6 +82,17 @@ pub(crate) fn encoded(reply: &Reply, protocol: c_int) -> Vec<u8> {
     let mut bytes = Vec::new();
     reply.encode(if protocol == 3 { Protocol::Resp3 } else { Protocol::Resp2 }, &mut bytes);
     bytes
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_entry_check(entry: *const u8, size: usize, level: u8, out: *mut Bytes) -> c_int {
+    let work = || -> Answer {
+        // SAFETY: by the contract of the header.
+        check_entry(unsafe { slice(entry, size) }?, level)?;
+        Ok((OK, Vec::new()))
+    };
+    // SAFETY: by the contract of the header.
+    unsafe { door(out, work) }
 }
 
 #[unsafe(no_mangle)]
