@@ -2,7 +2,6 @@
 //!
 //! Here nothing writes to persistent memory, so these stores may be of any width.
 
-use crate::persistent::atomics;
 use crate::word::Word;
 use holm_search::Search;
 
@@ -11,7 +10,7 @@ use holm_search::Search;
 #[inline]
 pub fn copy_words(search: Search, from: &[Word], out: &mut [u64]) {
     #[cfg(not(shuttle))]
-    search.copy(atomics(from), out);
+    search.copy(crate::persistent::atomics(from), out);
     #[cfg(shuttle)]
     {
         let _ = search;
