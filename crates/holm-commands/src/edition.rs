@@ -7,9 +7,9 @@ pub enum Edition {
     /// RESTORE takes payloads of Holm's own, and SET refuses KEEPTTL twice.
     First,
     /// RESTORE takes payloads of Redis, and SET takes KEEPTTL twice. `+` as the lower bound of HOLM.REMOVE is below all
-    /// keys, and `-` as the upper one is the empty key.
+    /// keys, and `-` as the upper one is the empty key. DESC of SORT without weights reverses sorted sets only.
     Second,
-    /// Nothing lies above `+` or below `-`.
+    /// Nothing lies above `+` or below `-`. DESC of SORT without weights reverses lists and sets, too.
     #[default]
     Third,
 }

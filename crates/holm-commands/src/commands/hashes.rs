@@ -108,13 +108,15 @@ pub(crate) fn hincrbyfloat<'c>(context: &'c Context<'c>, arguments: &Arguments<'
     Ok(Reply::bulk(sum))
 }
 
-/// How many members a command wants by chance: each at most once, or with repetitions if the number is negative.
+/// How many members a command wants by chance: each at most once, or with repetitions if the number is negative. Of
+/// pairs, half as many can be asked for as of members.
 ///
 /// # Errors
 /// The number is none, or too large to be meant.
-pub(crate) fn random_count(text: &[u8]) -> Outcome<(usize, bool)> {
+pub(crate) fn random_count(text: &[u8], of_pairs: bool) -> Outcome<(usize, bool)> {
     let count = integer(text)?;
-    if !(-(i64::MAX / 2)..=i64::MAX / 2).contains(&count) {
+    let most = if of_pairs { i64::MAX / 2 } else { i64::MAX };
+    if !(-most..=most).contains(&count) {
         return Err(Refusal::text("ERR value is out of range"));
     }
     Ok((count.unsigned_abs() as usize, count < 0))
@@ -154,7 +156,7 @@ pub(crate) fn hrandfield<'c>(context: &'c Context<'c>, arguments: &Arguments<'_>
     if arguments.len() > 4 || arguments.len() == 4 && !with_values {
         return Err(SYNTAX);
     }
-    let count = arguments.get(2).map(random_count).transpose()?;
+    let count = arguments.get(2).map(|text| random_count(text, with_values)).transpose()?;
     let hash = open(context, &arguments[1])?;
     let Some(count) = count else { return Ok(Reply::bulk_or_null(hash.random()?.map(|(field, _)| field))) };
     let chosen = choose(context, &hash, count)?;

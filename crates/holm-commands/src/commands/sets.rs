@@ -78,7 +78,7 @@ pub(crate) fn srandmember<'c>(context: &'c Context<'c>, arguments: &Arguments<'_
     if arguments.len() > 3 {
         return Err(SYNTAX);
     }
-    let wanted = arguments.get(2).map(random_count).transpose()?;
+    let wanted = arguments.get(2).map(|text| random_count(text, false)).transpose()?;
     let set = open(context, &arguments[1])?;
     match wanted {
         None => Ok(Reply::bulk_or_null(set.random()?.map(|(member, _)| member))),

@@ -2,6 +2,7 @@
 
 use crate::arguments::Arguments;
 use crate::context::Context;
+use crate::edition::Edition;
 use crate::list::{List, Side};
 use crate::members::Members;
 use crate::number::{integer, parse_float};
@@ -122,7 +123,7 @@ fn sorted<'c>(context: &'c Context<'c>, request: &Request<'_>, key: &[u8]) -> Ou
     let (mut found, kind) = elements(context, key)?;
     let keeps_order = request.by.is_some_and(|pattern| !pattern.contains(&b'*'));
     if keeps_order {
-        if request.descends && kind == Kind::SortedSet {
+        if request.descends && (kind == Kind::SortedSet || context.edition >= Edition::Third) {
             found.reverse();
         }
     } else {

@@ -340,7 +340,7 @@ pub(crate) fn zrandmember<'c>(context: &'c Context<'c>, arguments: &Arguments<'_
     if arguments.len() > 4 || arguments.len() == 4 && !with_scores {
         return Err(SYNTAX);
     }
-    let count = arguments.get(2).map(random_count).transpose()?;
+    let count = arguments.get(2).map(|text| random_count(text, with_scores)).transpose()?;
     let set = open(context, &arguments[1])?;
     let Some(count) = count else { return Ok(Reply::bulk_or_null(set.random()?.map(|(member, _)| member))) };
     let chosen = choose(context, &set, count)?;

@@ -88,6 +88,44 @@ fn elements_are_sorted_by_themselves_or_by_other_keys() {
     ]);
 }
 
+/// A list came in its own order although `DESC` asks for the other one, and so did a set that is stored.
+#[test]
+fn elements_that_keep_their_order_descend_from_the_last() {
+    script(&[
+        ("rpush l 3 10 2", ":3"),
+        ("sort l by nosort desc", "*3 $1 2 $2 10 $1 3"),
+        ("sort l by nosort desc limit 0 2", "*2 $1 2 $2 10"),
+        ("sort_ro l by nosort desc limit 1 -1", "*2 $2 10 $1 3"),
+        ("sort l by nosort asc limit 0 1", "*1 $1 3"),
+        ("sort l by nosort desc store l", ":3"),
+        ("lrange l 0 -1", "*3 $1 2 $2 10 $1 3"),
+        ("zadd z 3 a 1 b 2 c", ":3"),
+        ("sort z by nosort desc", "*3 $1 a $1 c $1 b"),
+        ("sadd s a b c", ":3"),
+        ("sort s by nosort desc store target", ":3"),
+        ("lrange target 0 -1", "*3 $1 c $1 b $1 a"),
+    ]);
+}
+
+/// Half of the greatest numbers were refused, as Redis does only where values or scores are asked for.
+#[test]
+fn as_many_members_by_chance_as_there_are_may_be_asked_for() {
+    let out_of_range = "-ERR value is out of range";
+    script(&[
+        ("sadd s a", ":1"),
+        ("srandmember s 9223372036854775807", "*1 $1 a"),
+        ("srandmember absent -9223372036854775807", "*0"),
+        ("srandmember s -9223372036854775808", out_of_range),
+        ("hset h a 1", ":1"),
+        ("hrandfield h 9223372036854775807", "*1 $1 a"),
+        ("hrandfield h 9223372036854775807 withvalues", out_of_range),
+        ("hrandfield h 4611686018427387903 withvalues", "*2 $1 a $1 1"),
+        ("zadd z 1 a", ":1"),
+        ("zrandmember z 9223372036854775807", "*1 $1 a"),
+        ("zrandmember z -4611686018427387904 withscores", out_of_range),
+    ]);
+}
+
 /// `+` as a lower bound was below all keys, and `-` as an upper one was the empty key.
 #[test]
 fn nothing_lies_above_plus_or_below_minus() {
