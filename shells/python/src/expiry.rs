@@ -19,8 +19,9 @@ pub(crate) fn when(ttl: Option<&Bound<'_, PyAny>>, until: Option<&Bound<'_, PyAn
         (None, None) => Ok(None),
         (Some(ttl), None) => Ok(Some(When::In(duration(seconds(ttl, "total_seconds")?)?))),
         (None, Some(until)) => {
-            // A time before 1970 is over as well as any other in the past.
-            let since_1970 = duration(seconds(until, "timestamp")?.max(0.0))?;
+            let until = seconds(until, "timestamp")?;
+            // A time before 1970 is over as well as any other in the past. What is no number is no time.
+            let since_1970 = duration(if until < 0.0 { 0.0 } else { until })?;
             let time = UNIX_EPOCH.checked_add(since_1970);
             let time = time.ok_or_else(|| Failure::Invalid("a time beyond what the system can express".into()))?;
             Ok(Some(When::At(time)))

@@ -243,7 +243,7 @@ impl Space {
         Arc::as_ptr(&self.slot.session).addr()
     }
 
-    /// Lets a key stay for good; returns whether the key is present.
+    /// Lets a key stay for good; returns whether it was present and would have expired.
     fn persist(&self, py: Python<'_>, key: Bytes<'_>) -> PyResult<bool> {
         let key = key.as_ref();
         self.write(py, |keyspace| keyspace.persist(key))

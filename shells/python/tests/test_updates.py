@@ -91,6 +91,7 @@ def test_expiry(db: holm.Database) -> None:
         tides.expiry("gone")
     assert tides.expire("ever", ttl=0) and not tides.expire("ever", ttl=1) and "ever" not in tides
     assert tides.persist("day") and tides.expiry("day") is None and tides["day"] == b"3"
+    assert not tides.persist("day") and not tides.persist("absent")
     # The sweeper in the background may have been there first.
     assert db.sweep() <= 2 and len(tides) == 3
     with db.batch() as batch:
@@ -98,6 +99,22 @@ def test_expiry(db: holm.Database) -> None:
     with db.transaction() as tx:
         tx.keyspace(tides).put("tx", "7", ttl=0)
     assert "batch" in tides and "tx" not in tides
+
+
+def test_a_time_beyond_all_datetimes_is_as_good_as_never(db: holm.Database) -> None:
+    """The year 33715 was a `ValueError`, and a feed with such a key gave its epoch to nobody."""
+    tides = db.keyspace("tides", expires=True)
+    db.sync()
+    with db.feed() as feed:
+        for number, lifetime in enumerate([1e12, timedelta.max, 1e19]):
+            tides.put(f"far {number}", "1", ttl=lifetime)
+            assert tides.expiry(f"far {number}") is None and f"far {number}" in tides
+        tides.put("near", "2", ttl=3600)
+        db.sync()
+        changes = [change for epoch in iter(lambda: feed.next(0), None) for change in epoch]
+        ends = {change.key: change.expires for change in changes if isinstance(change, holm.Put)}
+        assert sorted(ends) == [b"far 0", b"far 1", b"far 2", b"near"]
+        assert ends[b"near"] is not None and not any(ends[b"far %d" % number] for number in range(3))
 
 
 def test_times_that_are_refused(db: holm.Database) -> None:
@@ -110,6 +127,8 @@ def test_times_that_are_refused(db: holm.Database) -> None:
         tides.put("north", "coral", ttl=-1)
     with pytest.raises(holm.InvalidError):
         tides.put("north", "coral", ttl=float("nan"))
+    with pytest.raises(holm.InvalidError):
+        tides.put("north", "coral", until=float("nan"))
     with pytest.raises(holm.InvalidError):
         tides.put("north", "coral", ttl=1, until=1)
     with pytest.raises(holm.InvalidError):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Deque, Iterator, List, NamedTuple, Optional, Union
 
 from holm import _holm
 from holm._aio import in_thread
 from holm._closing import Closing
+from holm._times import as_datetime
 
 
 class Drop(NamedTuple):
@@ -39,7 +40,7 @@ class Put(NamedTuple):
     key: bytes
     value: bytes
     expires: Optional[datetime]
-    """When the key expires; `None` for never."""
+    """When the key expires; `None` for never, and for a time beyond all datetimes."""
 
 
 Change = Union[Drop, Create, Remove, Put]
@@ -78,8 +79,7 @@ class Changes:
         for kind, *fields in self._changes.tuples():
             if kind == "put":
                 keyspace, key, value, seconds = fields
-                expires = None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
-                changes.append(Put(keyspace, key, value, expires))
+                changes.append(Put(keyspace, key, value, as_datetime(seconds)))
             elif kind == "remove":
                 changes.append(Remove(*fields))
             elif kind == "create":

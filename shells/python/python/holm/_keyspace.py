@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Optional
 
 from holm import _holm
 from holm._aio import in_thread, synced
+from holm._times import as_datetime
 from holm._types import BytesLike, Lifetime, Pairs, Time
 from holm._views import Items, Keys, Values
 
@@ -34,9 +35,9 @@ class ReadableKeyspace(_holm.Space, Mapping[bytes, bytes]):
         return Items(self)
 
     def expiry(self, key: BytesLike) -> Optional[datetime]:
-        """When a key expires; `None` for never. `KeyError` if it is absent, `InvalidError` if no key here expires."""
-        seconds = self._expiry_seconds(key)
-        return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
+        """When a key expires; `None` for never, and for a time beyond all datetimes. `KeyError` if it is absent,
+        `InvalidError` if no key here expires."""
+        return as_datetime(self._expiry_seconds(key))
 
     async def get_async(self, key: BytesLike, default: Optional[bytes] = None) -> Optional[bytes]:
         """The value of a key, or `default`, for data that may have to be read from disk: `get` is faster in memory."""
