@@ -260,3 +260,19 @@ def test_snapshots(db: holm.Database) -> None:
     with pytest.raises(holm.ClosedError, match="snapshot"):
         then["count"]
     then.close()
+
+
+def test_an_update_takes_what_a_keyspace_takes(db: holm.Database) -> None:
+    """It made a dictionary of the pairs first: a `bytearray` was no key, and `str` and `bytes` of one key were two."""
+    pairs = [("north", "1"), (b"north", "2"), ("north", "3"), (bytearray(b"south"), "4"), (memoryview(b"west"), b"5")]
+    db.update(pairs, east="6")
+    expected = dict(db)
+    db.clear()
+    with db.transaction() as tx:
+        tx.update(pairs, east="6")
+        assert dict(tx) == expected == {b"east": b"6", b"north": b"3", b"south": b"4", b"west": b"5"}
+        tx.update({b"north": "7"})
+        tx.update(south="8")
+        with pytest.raises(TypeError):
+            tx.update(pairs, pairs)
+    assert (db["north"], db["south"]) == (b"7", b"8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 from types import TracebackType
-from typing import Any, Dict, Optional, Type
+from typing import Any, Optional, Type
 
 from holm import _holm
 from holm._keyspace import Keyspace
@@ -37,9 +37,12 @@ class TransactionKeyspace(_holm.TransactionSpace, MutableMapping[bytes, bytes]):
 
     def update(self, *args: Pairs, **kwargs: BytesLike) -> None:  # type: ignore[override]
         """Stores pairs, as `dict.update` does."""
-        pairs: Dict[Any, BytesLike] = dict(*args, **kwargs)
-        for key, value in pairs.items():
-            self.put(key, value)
+        if len(args) > 1:
+            raise TypeError(f"update expected at most 1 argument, got {len(args)}")
+        for given in (*args, kwargs):
+            pairs: Any = given
+            for key, value in pairs.items() if hasattr(pairs, "items") else pairs:
+                self.put(key, value)
 
     def __repr__(self) -> str:
         return f"<holm.{type(self).__name__} {self.name!r}>"
