@@ -156,11 +156,17 @@ impl Databases {
     }
 
     /// Reads a key in a transaction, so that the transaction conflicts if it changes. Returns whether the key is
-    /// present.
+    /// present. One that has expired is not read, because its removal changes nothing: the caller looks whether it is
+    /// still absent when the transaction commits.
     ///
     /// # Errors
     /// Those of the store.
     pub fn watch(&self, transaction: &Transaction, at: At<'_>, key: &[u8]) -> Outcome<bool> {
+        let now = Direct(self);
+        let found = at.context(&now, self).entry(key)?;
+        if found.is_stored() && found.live().is_none() {
+            return Ok(false);
+        }
         let store = Within { databases: self, transaction };
         Ok(at.context(&store, self).entry(key)?.live().is_some())
     }

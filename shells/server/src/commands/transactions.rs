@@ -135,11 +135,12 @@ fn commit(
     let order = databases.order();
     databases.commit(watched.transaction, at, |context| {
         for ((database, key), was_present) in &watched.keys {
-            // A key that has expired since has changed, although nobody wrote to it. In a database that has changed
-            // places since, a key is another one.
+            // A key that has expired since has changed, although nobody wrote to it. One that had expired before was
+            // not read, and has changed if it is there. In a database that has changed places since, a key is another
+            // one.
             let is_present = context.is_present(*database, key)?;
             let has_moved = watched.order.get(*database as usize) != order.get(*database as usize);
-            if *was_present && !is_present || has_moved && is_present {
+            if *was_present != is_present || has_moved && is_present {
                 return Err(Refusal::Store(holm::Error::Conflict));
             }
         }

@@ -93,6 +93,28 @@ fn a_watched_key_that_changes_fails_the_transaction() {
     one.script(&[("watch large", "OK"), ("multi", "OK"), ("hget large 7", "QUEUED"), ("exec", "[2]")]);
 }
 
+/// The removal of a key that had expired before it was watched was a change of the key.
+#[test]
+fn a_watched_key_that_has_expired_before_is_absent_and_stays_so() {
+    let served = Served::new(&["--workers", "2"]);
+    let (mut one, mut other) = (served.client(), served.client());
+    // It stays until somebody removes it.
+    other.ask("debug set-active-expire 0");
+    for (change, answer) in [("del a", "[PONG]"), ("ping", "[PONG]"), ("set a 2", "nil"), ("set a 2 nx", "nil")] {
+        other.ask("set a 1 px 1");
+        while other.ask("exists a") == "1" {}
+        one.script(&[("watch b a", "OK"), ("multi", "OK"), ("ping", "QUEUED")]);
+        other.ask(change);
+        assert_eq!(one.ask("exec"), answer, "{change}");
+        other.ask("del a");
+    }
+    other.script(&[("set a 1 px 1", "OK"), ("debug set-active-expire 1", "OK")]);
+    while other.ask("exists a") == "1" {}
+    one.script(&[("watch a", "OK"), ("multi", "OK"), ("set b 1", "QUEUED")]);
+    while other.ask("dbsize") != "0" {}
+    assert_eq!(one.ask("exec"), "[OK]", "the sweep has removed it");
+}
+
 #[test]
 fn transfers_between_two_workers_keep_their_sum() {
     let served = Served::new(&["--workers", "2"]);
