@@ -15,8 +15,8 @@
 //! `clock.rs` puts four parts together. `labels.rs` is the clock proper: the active and the durable epoch, the latest
 //! snapshot (`instant.rs`), and the slots where operations announce themselves (`guard.rs`, `barrier.rs`, `stuck.rs`).
 //! `admission.rs` decides which operations may write now (`backpressure.rs`). `requests.rs` is where threads wait for
-//! the thread that ends epochs, and it for them; `commit_leader.rs` lets them end one themselves. `dirty_lines.rs` knows what the open epochs have written (`dirty.rs`).
-//! `failure.rs` is why nothing is acknowledged any more.
+//! the thread that ends epochs, and it for them; `commit_leader.rs` lets them end one themselves. `dirty_lines.rs`
+//! knows what the open epochs have written (`dirty.rs`). `failure.rs` is why nothing is acknowledged any more.
 
 #![forbid(unsafe_code)]
 

@@ -9,10 +9,10 @@
 //!
 //! `data_files.rs` is the medium itself, and how it grows. `open.rs` and `recover.rs` decide what a crash has left,
 //! with `map.rs`, `reserve.rs`, `logged.rs` and `checksum.rs`; `opened.rs`, `recovery.rs` and `opened_state.rs` are
-//! what they hand on. `state.rs` is what the threads share and `background.rs` runs them: `group_commit.rs` ends epochs,
-//! as `leader.rs` does in threads that wait, both by a `committer.rs`; `append.rs` writes the log, to which
-//! `log_segment.rs` adds segments, `preallocate.rs` grows the files, `due.rs` takes checkpoints (`checkpoint.rs`) by
-//! the sizes of `log_size.rs`.
+//! what they hand on. `state.rs` is what the threads share and `background.rs` runs them: `group_commit.rs` ends
+//! epochs, as `leader.rs` does in threads that wait, both by `committer.rs`; `commit_state.rs` is how far that is.
+//! `append.rs` writes the log, to which `log_segment.rs` adds segments, `preallocate.rs` grows the files, `due.rs`
+//! takes checkpoints (`checkpoint.rs`) by the sizes of `log_size.rs`.
 //! `close.rs` ends it all. It leaves the leaf index in the file of `index_file.rs` for the next open, as checkpoints do
 //! for an opening after a crash.
 
@@ -24,6 +24,7 @@ mod background;
 mod checkpoint;
 mod checksum;
 mod close;
+mod commit_state;
 mod committer;
 mod counters;
 mod data_files;

@@ -380,7 +380,7 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "the thread that waits passes over its panic",
         file: "crates/holm-medium/src/journaled/leader.rs",
-        before: "Err(panic) => committer.fail(MediumError::died(\"the leader of a commit\", &*panic)),",
+        before: "Err(panic) => state.fail(MediumError::died(\"the leader of a commit\", &*panic)),",
         after: "Err(_) => return Led::Whole,",
     },
     Seeded {

@@ -1,7 +1,8 @@
-//! The group-commit thread: ends epochs at an interval and on request, by a `committer.rs`.
+//! The group-commit thread: ends epochs at an interval and on request, with `committer.rs`.
 
 #![forbid(unsafe_code)]
 
+use super::committer::{end_epoch, end_last_epoch, make_durable};
 use super::state::Shared;
 use crate::error::{MediumError, Result};
 
@@ -29,23 +30,23 @@ pub(super) fn run(shared: &Shared) {
 
 /// The loop. Returns the error after which nothing is acknowledged.
 fn end_epochs(shared: &Shared) -> Result<()> {
-    let mut active_since = shared.committer().active_since();
+    let mut active_since = shared.commit_state().active_since;
     shared.counters().not_durable_since(active_since);
     loop {
         let interval = shared.pace().interval();
         let is_stopped = shared.storage().clock.sleep(interval.and_then(|interval| active_since.checked_add(interval)));
         // Another thread may have met a failure: nothing is acknowledged after it.
         shared.refuse_if_failed()?;
-        let mut committer = shared.committer();
-        let is_last = is_stopped && !committer.has_work();
+        let mut state = shared.commit_state();
+        let is_last = is_stopped && !state.has_work();
         if is_last {
-            committer.end_last_epoch(shared);
-        } else if !committer.has_work() && committer.active_since() == active_since {
-            committer.end_epoch(shared);
+            end_last_epoch(shared, &mut state);
+        } else if !state.has_work() && state.active_since == active_since {
+            end_epoch(shared, &mut state);
         }
         // Otherwise a leader has ended the epoch that was due, and may have left it.
-        committer.make_durable(shared)?;
-        active_since = committer.active_since();
+        make_durable(shared, &mut state)?;
+        active_since = state.active_since;
         if is_last {
             return Ok(());
         }

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::committer::{end_epoch, make_durable_if_there_is_room};
 use super::state::Shared;
 use crate::epoch::{CommitLeader, Led};
 use crate::error::MediumError;
@@ -17,17 +18,17 @@ impl CommitLeader for Shared {
         if self.is_forked() || self.observer().is_some_and(|observer| observer.is_listening()) {
             return Led::Whole;
         }
-        let mut committer = self.committer();
+        let mut state = self.commit_state();
         let ended = catch_unwind(AssertUnwindSafe(|| {
             self.refuse_if_failed()?;
-            committer.end_epoch(self);
-            committer.make_durable_if_there_is_room(self)
+            end_epoch(self, &mut state);
+            make_durable_if_there_is_room(self, &mut state)
         }));
         match ended {
             Ok(Ok(true)) => return Led::Whole,
             Ok(Ok(false)) => {}
-            Ok(Err(error)) => committer.fail(error),
-            Err(panic) => committer.fail(MediumError::died("the leader of a commit", &*panic)),
+            Ok(Err(error)) => state.fail(error),
+            Err(panic) => state.fail(MediumError::died("the leader of a commit", &*panic)),
         }
         Led::Left
     }

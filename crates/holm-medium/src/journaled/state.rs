@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::committer::Committer;
+use super::commit_state::CommitState;
 use super::counters::JournalCounters;
 use super::data_files::Journaled;
 use super::touched::Touched;
@@ -72,7 +72,7 @@ impl Journal {
 /// The state that the threads share.
 pub(super) struct Shared {
     storage: Arc<Storage<Journaled>>,
-    committer: Mutex<Committer>,
+    commit_state: Mutex<CommitState>,
     journal: Mutex<Journal>,
     checkpointed: Condvar,
     wakeup: Arc<Wakeup>,
@@ -104,7 +104,7 @@ impl Shared {
         let wakeup = storage.medium.wakeup().clone();
         Shared {
             storage,
-            committer: Mutex::new(Committer::new()),
+            commit_state: Mutex::new(CommitState::new()),
             journal: Mutex::new(journal),
             checkpointed: Condvar::new(),
             wakeup,
@@ -124,9 +124,9 @@ impl Shared {
         &self.storage
     }
 
-    /// What ends epochs, for the thread whose turn it is.
-    pub(super) fn committer(&self) -> MutexGuard<'_, Committer> {
-        self.committer.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// The state of commits, for the thread whose turn it is.
+    pub(super) fn commit_state(&self) -> MutexGuard<'_, CommitState> {
+        self.commit_state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Whether this process is a forked child of the one that opened the database.
