@@ -15,8 +15,8 @@ fn open(disk: &Disk, durability: Durability, path: &Path) -> (Database, Keyspace
     (db, space)
 }
 
-/// Returns how many of a hundred durable writes this thread has written to the log itself. On a slow disk the interval of
-/// the group-commit thread may be over first.
+/// Returns how many of a hundred durable writes this thread has written to the log itself. On a slow disk, the interval
+/// of the group-commit thread may be over first.
 fn written_here(disk: &Disk, mut write: impl FnMut(u32)) -> usize {
     let here = |number| {
         write(number);
