@@ -77,8 +77,8 @@ fn collect(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) {
 /// doubt.
 pub(super) fn make_durable(shared: &Shared, state: &mut CommitState) -> Result<()> {
     let append = |shared: &Shared, epoch_record: &mut EpochRecord| append(shared, epoch_record).map(|()| true);
-    let failed = state.failure.take().map_or(Ok(false), Err);
-    failed.and_then(|_| write(shared, state, append)).inspect_err(|error| give_up(shared, state, error)).map(drop)
+    let failed = state.failure.take().map_or(Ok(()), Err);
+    failed.and_then(|()| write(shared, state, append)).inspect_err(|error| give_up(shared, state, error)).map(drop)
 }
 
 /// The same, if the log has room. Returns whether the epoch is durable. After an error, [`CommitState::fail`].
