@@ -158,6 +158,7 @@ where
     L::Overflow::pairs(leaf, context, &mut Pairs::default());
     for search_key in search_keys {
         let _ = (leaf.get(context, *search_key), leaf.candidate_payload(context, *search_key));
+        let _ = leaf.candidate(context, *search_key);
     }
     let _ = leaf.may_merge(context, LeafRef { number, leaf, volatile: &volatile });
     let _ = (leaf.sparse(context), leaf.skip(), L::Durability::stamp(leaf, context), L::Recovery::next(leaf));

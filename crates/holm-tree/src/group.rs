@@ -1,6 +1,7 @@
 //! Gets and puts in groups: the cache misses of several search keys overlap. Ascending keys of one leaf need none: see
 //! `run`.
 
+use crate::Slot;
 use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design};
 use crate::index::{Index as _, Lookup, TreeRoot};
@@ -35,6 +36,17 @@ struct Group<'a, D: Design> {
     leaves: [Option<Found<'a, D>>; GROUP],
     /// The version at which the leaf was prefetched, unless a writer interfered.
     versions: [Option<Version>; GROUP],
+    /// The pair that is the search key's at that version, if it has the search key.
+    candidates: [Option<Slot>; GROUP],
+}
+
+impl<D: Design> Group<'_, D> {
+    /// Returns a group whose search keys lead nowhere yet. It is filled where it stands: a move would wait for the
+    /// stores of all its parts.
+    #[inline(always)]
+    fn new() -> Self {
+        Group { leaves: [const { None }; GROUP], versions: [None; GROUP], candidates: [None; GROUP] }
+    }
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
@@ -43,14 +55,16 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// fingerprints name, and the record. Where reads wait for the disk, it gets the leaves of all at once, and then
     /// the records of all.
     #[inline(always)]
-    fn look_ahead(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>]) -> Group<'_, D> {
+    fn look_ahead<'a>(&'a self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], group: &mut Group<'a, D>) {
         let mut above = [const { None }; GROUP];
         for (search_key, place) in search_keys.iter().zip(&mut above) {
             *place = self.inner.seek_leaf_parent::<K>(root, *search_key);
         }
-        let mut leaves = [const { None }; GROUP];
-        for ((search_key, above), place) in search_keys.iter().zip(above).zip(&mut leaves) {
-            let Some(at) = above.and_then(|above| self.inner.seek_leaf::<K>(above, *search_key)) else { continue };
+        let Group { leaves, versions, candidates } = group;
+        for ((search_key, above), place) in search_keys.iter().zip(&mut above).zip(leaves.iter_mut()) {
+            let Some(at) = above.take().and_then(|above| self.inner.seek_leaf::<K>(above, *search_key)) else {
+                continue;
+            };
             let Some((leaf, descriptor)) = self.leaf(at.leaf).zip(self.descriptors.get(at.leaf)) else { continue };
             leaf.prefetch_header();
             holm_search::prefetch(at.latch(at.leaf, descriptor));
@@ -60,8 +74,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         if waits {
             leaves.iter().flatten().for_each(|(at, ..)| self.announce_leaf(at.leaf));
         }
-        let mut versions = [None; GROUP];
-        for ((search_key, place), seen) in search_keys.iter().zip(&leaves).zip(&mut versions) {
+        for ((search_key, place), seen) in search_keys.iter().zip(leaves.iter()).zip(versions.iter_mut()) {
             let Some((at, leaf, descriptor)) = place else { continue };
             let version = self.read_latch(root, at.leaf, at.latch(at.leaf, descriptor));
             *seen = version.filter(|_| at.leaf_parent.latch().validate(at.version));
@@ -69,9 +82,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 leaf.prefetch_pairs(self.context(&descriptor.volatile), *search_key);
             }
         }
-        for ((search_key, place), seen) in search_keys.iter().zip(&leaves).zip(&versions) {
-            let (Some((_, leaf, descriptor)), Some(_)) = (place, seen) else { continue };
-            if let Some(payload) = leaf.candidate_payload(self.context(&descriptor.volatile), *search_key) {
+        for (index, search_key) in search_keys.iter().enumerate() {
+            let (Some((_, leaf, descriptor)), Some(_)) = (&leaves[index], versions[index]) else { continue };
+            let context = self.context(&descriptor.volatile);
+            candidates[index] = leaf.candidate(context, *search_key);
+            let payload = match candidates[index] {
+                Some(slot) => Some(slot.payload),
+                None => leaf.candidate_payload(context, *search_key),
+            };
+            if let Some(payload) = payload {
                 if waits {
                     self.keys.announce(payload);
                 } else {
@@ -79,7 +98,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 }
             }
         }
-        Group { leaves, versions }
     }
 
     /// Notes how long a whole group takes, by which the next ones know whether reads wait for the disk.
@@ -108,16 +126,24 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Looks a group of search keys up.
     fn get_group(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
-        let group = self.look_ahead(root, search_keys);
-        for ((search_key, place), seen) in search_keys.iter().zip(&group.leaves).zip(&group.versions) {
-            let lookup = place.as_ref().zip(*seen).and_then(|((at, leaf, descriptor), version)| {
-                let payload = leaf.get(self.context(&descriptor.volatile), *search_key);
+        let mut group = Group::new();
+        self.look_ahead(root, search_keys, &mut group);
+        for (index, search_key) in search_keys.iter().enumerate() {
+            // Each lookup is built where it stays: see `Group::new`.
+            if let (Some((at, leaf, descriptor)), Some(version)) = (&group.leaves[index], group.versions[index]) {
+                let candidate = group.candidates[index].filter(|slot| self.keys.is(*slot, *search_key));
+                let payload = match candidate {
+                    Some(slot) => Some(slot.payload),
+                    None => leaf.get(self.context(&descriptor.volatile), *search_key),
+                };
                 let stamp = self.stamp(leaf, &descriptor.volatile);
-                let leaf_version = at.leaf_version(at.leaf, version);
-                at.latch(at.leaf, descriptor).validate(version).then_some(Lookup { payload, leaf_version, stamp })
-            });
+                if at.latch(at.leaf, descriptor).validate(version) {
+                    out.push(Lookup { payload, leaf_version: at.leaf_version(at.leaf, version), stamp });
+                    continue;
+                }
+            }
             // A lookup that a writer disturbed is repeated alone.
-            out.push(lookup.unwrap_or_else(|| self.get(root, *search_key)));
+            out.push(self.get(root, *search_key));
         }
     }
 
@@ -152,7 +178,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         guard: &mut Guard<'_>,
         ManyPuts { search_keys, payloads, done }: ManyPuts<'_, '_, K>,
     ) -> Result<()> {
-        let group = self.look_ahead(root, search_keys);
+        let mut group = Group::new();
+        self.look_ahead(root, search_keys, &mut group);
         for ((search_key, payload), place) in search_keys.iter().zip(payloads).zip(&group.leaves) {
             // A split in this group or beside it has changed the leaf parent: then the descent is repeated.
             let latched = place.as_ref().and_then(|(at, ..)| self.try_take_reached(root, at));

@@ -19,7 +19,6 @@ use crate::slice::Slice;
 use crate::store::Store;
 use holm_medium::{Epoch, Persistence};
 use holm_tree::LeafVersion;
-use std::cell::RefCell;
 
 /// Attempts at one read, and how often writers have overtaken it.
 #[derive(Default)]
@@ -34,6 +33,49 @@ impl Attempts {
     fn latches(&mut self) -> bool {
         self.0 = self.0.saturating_add(1);
         self.0 > Self::WITHOUT_LATCH
+    }
+}
+
+/// Where the values of many keys go.
+trait Values {
+    /// Copies the value of the key at an index. A later copy for the same key takes the place of an earlier one.
+    fn copy(&mut self, index: usize, record: (Source<'_>, u64, ReadView)) -> Copied<()>;
+    /// Ends with a key: what was copied last is its value, unless the key is absent.
+    fn end(&mut self, index: usize, is_present: bool);
+}
+
+/// Values that are kept, each in its place.
+struct Placed<'a>(&'a mut [Option<Slice>]);
+
+impl Values for Placed<'_> {
+    #[inline(always)]
+    fn copy(&mut self, index: usize, (source, payload, view): (Source<'_>, u64, ReadView)) -> Copied<()> {
+        record::copy_value_to(source, payload, view, &mut self.0[index])
+    }
+
+    #[inline]
+    fn end(&mut self, index: usize, is_present: bool) {
+        if !is_present {
+            self.0[index] = None;
+        }
+    }
+}
+
+/// Values that are lent, one after the other, out of one buffer.
+struct Lent<G> {
+    buffer: Vec<u8>,
+    give: G,
+}
+
+impl<G: FnMut(Option<&[u8]>)> Values for Lent<G> {
+    #[inline(always)]
+    fn copy(&mut self, _: usize, (source, payload, view): (Source<'_>, u64, ReadView)) -> Copied<()> {
+        record::copy_value_into(source, payload, view, &mut self.buffer)
+    }
+
+    #[inline]
+    fn end(&mut self, _: usize, is_present: bool) {
+        (self.give)(is_present.then_some(&*self.buffer));
     }
 }
 
@@ -153,8 +195,8 @@ impl Store {
 
     /// Looks many keys up; their cache misses overlap.
     pub(crate) fn get_many<K: AsRef<[u8]>>(&self, tree: &KeyspaceTree, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        let mut values = Vec::with_capacity(keys.len());
-        self.copy_many(tree, keys, record::copy_value, |value| values.push(value))?;
+        let mut values = vec![None; keys.len()];
+        self.copy_many(tree, keys, &mut Placed(&mut values))?;
         Ok(values)
     }
 
@@ -163,41 +205,30 @@ impl Store {
         &self,
         tree: &KeyspaceTree,
         keys: &[K],
-        mut give: impl FnMut(Option<&[u8]>),
+        give: impl FnMut(Option<&[u8]>),
     ) -> Result<()> {
-        let buffer = RefCell::new(Vec::new());
-        let copy = |source: Source<'_>, payload, view| {
-            record::copy_value_into(source, payload, view, &mut buffer.borrow_mut())
-        };
-        self.copy_many(tree, keys, copy, |found: Option<()>| match found {
-            Some(()) => give(Some(&buffer.borrow())),
-            None => give(None),
-        })
+        self.copy_many(tree, keys, &mut Lent { buffer: Vec::new(), give })
     }
 
-    /// Looks many keys up, and has `copy` copy each record; gives each copy before the next one is made.
-    fn copy_many<K: AsRef<[u8]>, T>(
-        &self,
-        tree: &KeyspaceTree,
-        keys: &[K],
-        copy: impl Fn(Source<'_>, u64, ReadView) -> Copied<T>,
-        mut give: impl FnMut(Option<T>),
-    ) -> Result<()> {
+    /// Looks many keys up, and copies each value; ends with each before the next one is copied.
+    fn copy_many<K: AsRef<[u8]>>(&self, tree: &KeyspaceTree, keys: &[K], values: &mut impl Values) -> Result<()> {
         tree.check_not_dropped()?;
         let search_keys: Vec<_> = keys.iter().map(|key| SearchKey::new(key.as_ref())).collect();
         let mut lookups = Vec::with_capacity(keys.len());
         self.index.get_many(&tree.root, &search_keys, &mut lookups);
         let source = self.source();
         let view = tree.view(&self.wall_clock);
-        for (key, lookup) in keys.iter().zip(lookups) {
+        for (index, (key, lookup)) in keys.iter().zip(&lookups).enumerate() {
+            let mut copy = |source: Source<'_>, payload, view| values.copy(index, (source, payload, view));
             let copied = || lookup.payload.map(|payload| copy(source, payload, view));
             let leaf_version = lookup.payload.map(|_| lookup.leaf_version);
-            give(match self.validated(tree, leaf_version, lookup.stamp, copied)? {
-                Some(None) => None,
-                Some(Some(Ok(value))) => value,
+            let is_present = match self.validated(tree, leaf_version, lookup.stamp, copied)? {
+                Some(None) => false,
+                Some(Some(Ok(value))) => value.is_some(),
                 // The record changed meanwhile, or is damaged: look this key up alone.
-                Some(Some(Err(NoRecord))) | None => self.get(tree, key.as_ref(), &copy)?,
-            });
+                Some(Some(Err(NoRecord))) | None => self.get(tree, key.as_ref(), copy)?.is_some(),
+            };
+            values.end(index, is_present);
         }
         Ok(())
     }

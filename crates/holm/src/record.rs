@@ -253,29 +253,55 @@ impl Source<'_> {
     }
 }
 
+/// Copies the words of a short value: it lies in at most five of them and needs no heap buffer.
+#[inline]
+fn near(words: &[Word], start: usize) -> [u64; HERE.div_ceil(8) + 1] {
+    let mut near = [0; HERE.div_ceil(8) + 1];
+    for (near, word) in near.iter_mut().zip(&words[start / 8..]) {
+        *near = word.read();
+    }
+    near
+}
+
+/// Copies a longer value to the heap, with all words of its record.
+#[inline]
+fn far(words: &[Word], start: usize, len: usize) -> Slice {
+    // Word by word into the memory itself: vectors need memory that is filled, and cost more than they gain.
+    let copy: Arc<[u64]> = words.iter().map(|word| word.read()).collect();
+    Slice::shared(copy, start, len)
+}
+
 /// Copies a record's value and deadline.
 #[inline]
 pub(crate) fn copy_value_and_deadline(source: Source<'_>, payload: u64, view: ReadView) -> Copied<(Slice, Deadline)> {
     let words = words(source.image, payload).ok_or(NoRecord)?;
     let Some(Located { start, len, deadline, .. }) = locate(words, view)? else { return Ok(None) };
     if len <= HERE {
-        // A value this short lies in at most five words and needs no heap buffer.
-        let mut near = [0; HERE.div_ceil(8) + 1];
-        for (near, word) in near.iter_mut().zip(&words[start / 8..]) {
-            *near = word.read();
-        }
+        let near = near(words, start);
         let here = Slice::here(&bytemuck::cast_slice(&near)[start % 8..start % 8 + len]);
         return Ok(here.map(|here| (here, deadline)));
     }
-    // Word by word into the memory itself: vectors need memory that is filled, and cost more than they gain.
-    let copy: Arc<[u64]> = words.iter().map(|word| word.read()).collect();
-    Ok(Some((Slice::shared(copy, start, len), deadline)))
+    Ok(Some((far(words, start, len), deadline)))
 }
 
 /// Copies a record's value.
 #[inline]
 pub(crate) fn copy_value(source: Source<'_>, payload: u64, view: ReadView) -> Copied<Slice> {
     Ok(copy_value_and_deadline(source, payload, view)?.map(|(value, _)| value))
+}
+
+/// Copies a record's value to a place of its own, where it stays.
+#[inline]
+pub(crate) fn copy_value_to(source: Source<'_>, payload: u64, view: ReadView, to: &mut Option<Slice>) -> Copied<()> {
+    let words = words(source.image, payload).ok_or(NoRecord)?;
+    let Some(Located { start, len, .. }) = locate(words, view)? else { return Ok(None) };
+    if len <= HERE {
+        let near = near(words, start);
+        Slice::place_here(&bytemuck::cast_slice(&near)[start % 8..start % 8 + len], to);
+    } else {
+        *to = Some(far(words, start, len));
+    }
+    Ok(Some(()))
 }
 
 /// Copies a record's deadline.

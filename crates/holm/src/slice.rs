@@ -51,9 +51,21 @@ impl Slice {
     /// Returns a slice that holds the bytes itself, if they are few enough.
     #[inline]
     pub(crate) fn here(from: &[u8]) -> Option<Self> {
-        let mut bytes = [0; HERE];
-        bytes.get_mut(..from.len())?.copy_from_slice(from);
-        Some(Slice(Bytes::Here { len: from.len() as u8, bytes }))
+        let mut slice = None;
+        Slice::place_here(from, &mut slice).then_some(slice).flatten()
+    }
+
+    /// The same, and builds the slice where it stays: a move of it would wait for the stores of its parts.
+    #[inline]
+    pub(crate) fn place_here(from: &[u8], place: &mut Option<Slice>) -> bool {
+        if from.len() > HERE {
+            return false;
+        }
+        let slice = place.insert(Slice(Bytes::Here { len: from.len() as u8, bytes: [0; HERE] }));
+        if let Bytes::Here { bytes, .. } = &mut slice.0 {
+            bytes[..from.len()].copy_from_slice(from);
+        }
+        true
     }
 
     /// Returns a slice of `len` bytes, from byte `start`, of shared words. No record has a `start` of 4 GiB or more.

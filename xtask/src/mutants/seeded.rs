@@ -230,8 +230,8 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "a group of gets does not validate its leaves",
         file: "crates/holm-tree/src/group.rs",
-        before: "at.latch(at.leaf, descriptor).validate(version).then_some(Lookup { payload, leaf_version, stamp })",
-        after: "Some(Lookup { payload, leaf_version, stamp })",
+        before: "if at.latch(at.leaf, descriptor).validate(version) {",
+        after: "{",
     },
     Seeded {
         name: "a gap behind the last leaf is not filled",

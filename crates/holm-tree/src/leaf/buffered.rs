@@ -482,13 +482,13 @@ impl<const BLOCKS: usize, F: Form> Prefetch for Buffered<BLOCKS, F> {
     }
 
     #[inline]
-    fn candidate_payload<K: Keys>(
+    fn candidate<K: Keys>(
         &self,
         context: ReadContext<'_, Self::Volatile, K>,
         search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
+    ) -> Option<Slot> {
         let candidates = self.candidates(context.volatile.copy(0), context.search, K::fingerprint(search_key));
-        (candidates != 0).then(|| self.pairs[candidates.trailing_zeros() as usize].payload.read())
+        (candidates != 0).then(|| self.slot(candidates.trailing_zeros() as usize))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which lines of a leaf a reader asks for before it needs them.
 
 use super::{Leaf, ReadContext};
+use crate::Slot;
 use crate::keys::Keys;
 
 /// Prefetches of a leaf. Every function is optional: [`Prefetch::prefetch_block`] serves single operations; the others
@@ -26,6 +27,18 @@ pub trait Prefetch: Leaf {
         holm_search::prefetch_lines(self);
     }
 
+    /// Returns a pair that is the answer of [`Leaf::get`] if it has the search key, found without reading any record.
+    /// `None`: only `get` can tell, as the default has it. Both are of one version of the leaf.
+    #[inline]
+    fn candidate<K: Keys>(
+        &self,
+        context: ReadContext<'_, Self::Volatile, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Slot> {
+        let _ = (context, search_key);
+        None
+    }
+
     /// Returns a payload that [`Leaf::get`] will probably compare, found without reading any record. The caller
     /// prefetches its record.
     #[inline]
@@ -34,7 +47,6 @@ pub trait Prefetch: Leaf {
         context: ReadContext<'_, Self::Volatile, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<u64> {
-        let _ = (context, search_key);
-        None
+        self.candidate(context, search_key).map(|slot| slot.payload)
     }
 }
