@@ -1,8 +1,8 @@
 //! The epoch log: numbered files that make acknowledged epochs survive the loss of power.
 //!
 //! A *segment* is a file that is first filled with zeros and then overwritten, so that a sync has no metadata to write.
-//! Records are appended from its beginning. Each is a number of whole pages, takes one write, and is durable when
-//! [`Log::append`] returns. When a segment has the size that is aimed at, the log *moves on* to a free one, the one
+//! Records are appended from its beginning. Each takes one write, and is durable when [`Log::append`] returns. A small
+//! record shares its page with the ones before it ([`last_page`]). When a segment has the size that is aimed at, the log *moves on* to a free one, the one
 //! with the lowest number. When a checkpoint begins, the log *switches* to a free one: the *start*, which the
 //! checkpoint's superblock names. When that superblock is durable, the segments before the start are *released*, and
 //! free again. So the disk has as many bytes as the log holds, and about one segment more.
@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod epoch_record;
+mod last_page;
 mod options;
 mod position;
 pub mod replay;
@@ -30,6 +31,7 @@ mod salvage;
 mod segment;
 
 pub use epoch_record::EpochRecord;
+use last_page::{LastPage, begin};
 pub use options::LogOptions;
 pub(crate) use position::FIRST_REACH;
 pub use position::{FIRST_SEGMENTS, LogStart, MOST_SEGMENTS, Position};
@@ -53,6 +55,7 @@ pub struct Log {
     segments: Vec<Segment>,
     start: LogStart,
     at: Position,
+    last_page: LastPage,
     /// No record of this pass ends behind this, or on the page before it, unless a durable record says so.
     reach: u64,
     /// The segments from the start to the one being written, without that, and the bytes of records in them.
@@ -106,6 +109,7 @@ impl Log {
             segments: (0..files.segments).map(open).collect::<Result<_>>()?,
             start,
             at: start.position(),
+            last_page: LastPage::new(),
             reach: FIRST_REACH,
             passed: Vec::new(),
             passed_bytes: 0,
@@ -176,7 +180,7 @@ impl Log {
             // reads.
             self.put(&mut EpochRecord::new(), end + FIRST_REACH)?;
         }
-        let end = self.at.offset + bytes;
+        let end = begin(self.at.offset, bytes) + bytes;
         let reach = if end + LEAST_REACH > self.reach { end + FIRST_REACH } else { self.reach };
         self.put(epoch_record, reach)
     }
@@ -184,8 +188,10 @@ impl Log {
     /// Whether a record of this size lies behind the reach, and where it ends. The last page of the reach is for
     /// the record that raises it.
     fn end_of(&self, bytes: u64) -> (bool, u64) {
-        let is_far = self.at.offset + bytes + FORMAT_PAGE > self.reach;
-        (is_far, self.at.offset + bytes + if is_far { FORMAT_PAGE } else { 0 })
+        let end = |from| begin(from, bytes) + bytes;
+        let raised = || begin(self.at.offset, epoch_record::HEADER as u64) + epoch_record::HEADER as u64;
+        let is_far = end(self.at.offset) + FORMAT_PAGE > self.reach;
+        (is_far, end(if is_far { raised() } else { self.at.offset }))
     }
 
     /// Whether a record of this size belongs into another segment: this one holds records, and would have to grow
@@ -223,18 +229,27 @@ impl Log {
     /// Writes a record for which there is room, and returns when it is durable.
     fn put(&mut self, epoch_record: &mut EpochRecord, reach: u64) -> Result<()> {
         let segment = &self.segments[usize::from(self.at.segment)];
-        let image = epoch_record.finish(&self.uuid, &self.at, reach);
-        let bytes = image.len() as u64;
-        let end = self.at.offset + bytes;
+        let bytes = epoch_record.padded_len();
+        let begin = begin(self.at.offset, bytes);
+        let end = begin + bytes;
         // Behind the zeros a sync would have to write the length of the file too; behind the reach no search finds it.
         assert!(
             end <= segment.capacity && end <= reach,
             "a record ends at {end}, in a segment of {} and within a reach of {reach}",
             segment.capacity
         );
-        if let Err(error) = write_all_at(&*segment.file, image, self.at.offset) {
+        let filled = begin % FORMAT_PAGE;
+        let image = epoch_record.finish(&self.uuid, &Position { offset: begin, ..self.at }, reach);
+        let written = match filled {
+            0 => write_all_at(&*segment.file, image, begin),
+            _ => {
+                let page = self.last_page.with(filled as usize, &image[..bytes as usize]);
+                write_all_at(&*segment.file, page, begin - filled)
+            }
+        };
+        if let Err(error) = written {
             let error = self.fail_writing("writing a log record", error);
-            return Err(if error.is_no_space() { self.blank().err().unwrap_or(error) } else { error });
+            return Err(if error.is_no_space() { self.blank(begin).err().unwrap_or(error) } else { error });
         }
         // A crash before this line leaves the record torn or missing, and nothing has reported it as durable.
         if !segment.direct
@@ -242,7 +257,10 @@ impl Log {
         {
             return Err(self.fail_syncing("syncing a log record", error));
         }
-        self.at.offset += bytes;
+        if filled == 0 {
+            self.last_page.take(&image[..bytes as usize]);
+        }
+        self.at.offset = end;
         self.at.sequence += 1;
         self.reach = reach;
         Ok(())
@@ -275,9 +293,14 @@ impl Log {
 
     /// Runs after a record could not be written completely for lack of space: nothing in its place may be taken for
     /// it. The record may later go to the other segment, and after a crash recovery would find its sequence twice.
-    fn blank(&mut self) -> Result<()> {
+    fn blank(&mut self, begin: u64) -> Result<()> {
         let segment = &self.segments[usize::from(self.at.segment)];
-        if let Err(error) = zero_fill(&*segment.file, self.at.offset, self.at.offset + FORMAT_PAGE) {
+        let filled = begin % FORMAT_PAGE;
+        let blank = match filled {
+            0 => zero_fill(&*segment.file, begin, begin + FORMAT_PAGE),
+            _ => write_all_at(&*segment.file, self.last_page.with(filled as usize, &[]), begin - filled),
+        };
+        if let Err(error) = blank {
             return Err(self.fail_syncing("taking back a log record", error));
         }
         if !segment.direct

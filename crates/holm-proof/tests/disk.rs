@@ -10,6 +10,8 @@ mod at_rest;
 mod doubts;
 #[path = "disk/faulty.rs"]
 mod faulty;
+#[path = "disk/last_page.rs"]
+mod last_page;
 #[path = "disk/power.rs"]
 mod power;
 #[path = "disk/reach.rs"]

@@ -9,10 +9,10 @@
 //! 40  epoch                                8
 //! 48  bytes of the body                    4
 //! 52  place: bit 31 and bits 28 to 30: the lowest and the other bits of the segment; the rest: the page in it   4
-//! 56  runs in the body                     4
+//! 56  the lowest 26 bits: runs in the body; the rest: the line in the page   4
 //! 60  CRC32C of header (this field zero) and body      4
 //! 64  body: runs of { location 8, lines 4, zero 4, lines * 64 bytes }
-//!     zeros up to the next page
+//!     zeros up to the next line
 //! ```
 //!
 //! A record is valid only if its checksum is right. The checksum covers uuid, pass and place, so it rejects a stale
@@ -31,6 +31,9 @@ pub const HEADER: usize = 64;
 
 /// Bytes of a run's header.
 const RUN_HEADER: usize = 16;
+
+/// The bits of a header that count runs. A body of 4 GiB has fewer: each takes 80 bytes at least.
+const RUN_BITS: u32 = 26;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"Holm");
 
@@ -139,24 +142,24 @@ impl EpochRecord {
         self.bytes.len() as u64
     }
 
-    /// Bytes that the record takes in the log: header, body, and padding to a page.
+    /// Bytes that the record takes in the log: header, body, and padding to a line.
     pub fn padded_len(&self) -> u64 {
-        (self.used as u64).next_multiple_of(FORMAT_PAGE)
+        padded(self.used as u64)
     }
 
-    /// Seals the record for its place in the log of the database `uuid` and returns its bytes, padded to a page and
-    /// aligned to one. `reach` is in bytes and rounded up to pages. May be called again with another position. The
-    /// body must be shorter than 4 GiB.
+    /// Seals the record for its place in the log of the database `uuid` and returns its bytes, with zeros up to the end
+    /// of a page, and aligned to one. `reach` is in bytes and rounded up to pages. May be called again with another
+    /// position. The body must be shorter than 4 GiB.
     ///
     /// # Panics
     ///
-    /// If the body is longer, or the place is no page's: a replay would not find the record.
+    /// If the body is longer, or the place is no line's: a replay would not find the record.
     pub fn finish(&mut self, uuid: &[u8; 16], at: &Position, reach: u64) -> &[u8] {
-        let padded = self.padded_len() as usize;
+        let padded = (self.used as u64).next_multiple_of(FORMAT_PAGE) as usize;
         self.bytes.grow(padded);
         let (used, epoch, runs) = (self.used, self.epoch, self.runs);
         let body = u32::try_from(used - HEADER).unwrap_or_else(|_| panic!("a record of {used} bytes: below 4 GiB"));
-        assert!(at.offset.is_multiple_of(FORMAT_PAGE), "a record at byte {}: a page's start is expected", at.offset);
+        assert!(at.offset.is_multiple_of(LINE as u64), "a record at byte {}: a line's start is expected", at.offset);
         let bytes = &mut self.bytes.as_mut_slice()[..padded];
         bytes[used..].fill(0);
         let mut put = |offset: usize, field: &[u8]| bytes[offset..offset + field.len()].copy_from_slice(field);
@@ -168,7 +171,7 @@ impl EpochRecord {
         put(40, &epoch.to_le_bytes());
         put(48, &body.to_le_bytes());
         put(52, &place(at.segment, at.offset).to_le_bytes());
-        put(56, &runs.to_le_bytes());
+        put(56, &(line_in_page(at.offset) << RUN_BITS | runs).to_le_bytes());
         put(60, &[0; 4]);
         let crc = crc32c::crc32c(&bytes[..used]);
         bytes[60..64].copy_from_slice(&crc.to_le_bytes());
@@ -199,14 +202,32 @@ impl Header {
             sequence: u64_at(&raw, 32),
             epoch: u64_at(&raw, 40),
             body: u32_at(&raw, 48),
-            runs: u32_at(&raw, 56),
+            runs: u32_at(&raw, 56) & ((1 << RUN_BITS) - 1),
             crc: u32_at(&raw, 60),
         }
     }
 
     /// Whether this begins a record of the database `uuid` written for this place. The checksum is not checked here.
     pub(super) fn belongs(&self, uuid: &[u8; 16], segment: u8, offset: u64) -> bool {
-        u32_at(&self.raw, 0) == MAGIC && self.raw[8..24] == *uuid && u32_at(&self.raw, 52) == place(segment, offset)
+        u32_at(&self.raw, 0) == MAGIC
+            && self.raw[8..24] == *uuid
+            && u32_at(&self.raw, 52) == place(segment, offset)
+            && u32_at(&self.raw, 56) >> RUN_BITS == line_in_page(offset)
+    }
+
+    /// Whether bytes can be a header's. Cheap: most bytes are not.
+    pub(super) fn may_begin(raw: &[u8; HEADER]) -> bool {
+        u32_at(raw, 0) == MAGIC
+    }
+
+    /// Whether the header states a position's pass and sequence.
+    pub(super) fn is_at(&self, at: &Position) -> bool {
+        (self.pass, self.sequence) == (at.pass, at.sequence)
+    }
+
+    /// Bytes that the record takes in the log, if it is whole.
+    pub(super) fn padded_len(&self) -> u64 {
+        padded(HEADER as u64 + u64::from(self.body))
     }
 
     /// The database whose record for this place the header begins, if it begins one. The checksum is not checked here.
@@ -267,6 +288,16 @@ impl<'a> Iterator for Runs<'a> {
     }
 }
 
+/// Records begin at lines.
+fn padded(bytes: u64) -> u64 {
+    bytes.next_multiple_of(LINE as u64)
+}
+
+/// The line of a place within its page.
+fn line_in_page(offset: u64) -> u32 {
+    (offset % FORMAT_PAGE) as u32 / LINE as u32
+}
+
 /// Segment and page in 32 bits: the lowest bit of the segment is the highest one here. A segment of 1 TiB would wrap,
 /// and the maximum of a segment stays below it.
 fn place(segment: u8, offset: u64) -> u32 {
@@ -296,8 +327,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "a record at byte 100: a page's start is expected")]
-    fn a_place_within_a_page_is_refused() {
+    #[should_panic(expected = "a record at byte 100: a line's start is expected")]
+    fn a_place_within_a_line_is_refused() {
         EpochRecord::new().finish(&UUID, &Position { offset: 100, ..AT }, 5000);
     }
 
@@ -319,7 +350,10 @@ mod tests {
         assert_eq!(header.crc, header.checksum(&body));
         assert!(header.belongs(&UUID, 1, 8192));
         assert!(
-            !header.belongs(&UUID, 0, 8192) && !header.belongs(&UUID, 1, 4096) && !header.belongs(&[4; 16], 1, 8192)
+            !header.belongs(&UUID, 0, 8192)
+                && !header.belongs(&UUID, 1, 4096)
+                && !header.belongs(&UUID, 1, 8256)
+                && !header.belongs(&[4; 16], 1, 8192)
         );
         let runs: Vec<_> = Runs::new(&body, header.runs).map(|run| run.expect("a run as pushed")).collect();
         assert_eq!(runs, [(640, &[&[1; 64][..], &[2; 128]].concat()[..]), (64, &[3; 64])]);

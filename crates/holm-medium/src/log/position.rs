@@ -41,7 +41,8 @@ pub struct Position {
     pub pass: u64,
     /// The sequence of the next record.
     pub sequence: u64,
-    /// Offset of the next record in the segment, in bytes; a multiple of the page.
+    /// Where the last record ends in the segment, in bytes; a multiple of a line. The next one begins there if it fits
+    /// into the rest of the page, else at the next page.
     pub offset: u64,
 }
 

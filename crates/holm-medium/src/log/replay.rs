@@ -11,7 +11,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::epoch_record::{HEADER, Header, Runs};
+use super::epoch_record::{HEADER, Header, LINE, Runs};
+use super::last_page::next_page;
 use super::position::{FIRST_REACH, LogStart, Position};
 use super::segment::{segment_path, too_short};
 use crate::epoch::LAST_EPOCH;
@@ -99,13 +100,13 @@ fn read_on(
     let mut seen =
         Replayed { last_epoch: None, next: start.position(), records: 0, bytes: 0, torn: None, torn_epoch: None };
     loop {
-        let at = seen.next;
-        if end == Some(at.sequence) {
+        if end == Some(seen.next.sequence) {
             return Ok(seen);
         }
-        let met = reader.read(at.segment, at.offset)?;
+        let at = seen.next;
+        let (begin, met) = reader.read_next(&at)?;
         if let Met::Whole(header) = met
-            && (header.pass, header.sequence) == (at.pass, at.sequence)
+            && header.is_at(&at)
         {
             if end.is_none() && header.reach > reader.reach {
                 let (_, file, len) = &reader.segments[usize::from(at.segment)];
@@ -114,12 +115,13 @@ fn read_on(
             reader.reach = reader.reach.max(header.reach);
             // A record without runs exists for its reach only.
             if header.runs > 0 {
+                let at = Position { offset: begin, ..at };
                 reader.refuse_epoch(&at, header.epoch, seen.last_epoch)?;
                 seen.bytes += reader.visit(&at, &header, &mut visit)?;
                 seen.last_epoch = Some(header.epoch);
                 seen.records += 1;
             }
-            seen.next.offset += (HEADER as u64 + u64::from(header.body)).next_multiple_of(FORMAT_PAGE);
+            seen.next.offset = begin + header.padded_len();
             seen.next.sequence += 1;
         } else if let Some(next) = reader.continuation(&at)? {
             if end.is_none() {
@@ -131,14 +133,14 @@ fn read_on(
         } else if let Some(end) = end {
             return Err(MediumError::Corrupt {
                 path: reader.path(at.segment).to_path_buf(),
-                offset: at.offset,
+                offset: begin,
                 what: "a log record before the last",
                 found: met.describe(),
                 expected: format!("record {} of pass {}, of those before {end}", at.sequence, at.pass),
             });
         } else {
-            reader.refuse_a_gap(&at, &met)?;
-            seen.torn = met.is_begun(at.pass).then_some(at.offset);
+            reader.refuse_a_gap(&at, begin, &met)?;
+            seen.torn = met.is_begun(at.pass).then_some(begin);
             seen.torn_epoch = met.epoch_of(&at);
             return Ok(seen);
         }
@@ -189,11 +191,16 @@ impl Met {
         }
     }
 
+    /// Whether this is the whole record of a position.
+    fn is_record(&self, at: &Position) -> bool {
+        matches!(self, Met::Whole(header) if header.is_at(at))
+    }
+
     /// The epoch that an incomplete record states, if the record is the next one at a position.
     fn epoch_of(&self, at: &Position) -> Option<u64> {
         match self {
             Met::TooLong(header) | Met::Broken(header, _) | Met::Other(header) => {
-                ((header.pass, header.sequence) == (at.pass, at.sequence)).then_some(header.epoch)
+                header.is_at(at).then_some(header.epoch)
             }
             Met::End | Met::Whole(_) => None,
         }
@@ -222,7 +229,7 @@ struct Reader {
     passed: Vec<(u8, Range<u64>)>,
 }
 
-/// Bytes of one read where only the beginnings of pages are checked.
+/// Bytes of one read where only the beginnings of lines are checked.
 const READ_AHEAD: usize = 1 << 20;
 
 impl Reader {
@@ -285,6 +292,19 @@ impl Reader {
         let mut raw = [0; HEADER];
         read_exact_at(&**file, &mut raw, offset).map_err(|e| MediumError::io("reading a log record", path, e))?;
         Ok(Some(Header::parse(raw)))
+    }
+
+    /// Reads the next record, and returns where it lies or was begun: behind the one before, or at the next page.
+    fn read_next(&mut self, next: &Position) -> Result<(u64, Met)> {
+        let near = self.read(next.segment, next.offset)?;
+        let far = next_page(next.offset);
+        if far == next.offset || near.is_record(next) {
+            return Ok((next.offset, near));
+        }
+        let behind = self.read(next.segment, far)?;
+        let is_torn = !matches!(behind, Met::Whole(_)) && behind.is_begun(next.pass) && !near.is_begun(next.pass);
+        let is_far = behind.is_record(next) || is_torn;
+        Ok(if is_far { (far, behind) } else { (next.offset, near) })
     }
 
     fn read(&mut self, segment: u8, offset: u64) -> Result<Met> {
@@ -350,8 +370,9 @@ impl Reader {
     }
 
     /// Returns an error if a later record is whole anywhere, because then the bytes at `at` are damage and not the
-    /// tail. In a segment that the log has left, everything before its end has been read and is whole.
-    fn refuse_a_gap(&mut self, at: &Position, met: &Met) -> Result<()> {
+    /// tail. In a segment that the log has left, everything before its end has been read and is whole. The next record
+    /// should `begin` where nothing was `met`.
+    fn refuse_a_gap(&mut self, at: &Position, begin: u64, met: &Met) -> Result<()> {
         // A log of many segments has small ones.
         let others = FIRST_REACH / (self.segments.len() as u64 - 1).max(1);
         for segment in self.numbers() {
@@ -365,7 +386,7 @@ impl Reader {
                 if let Met::Whole(_) | Met::TooLong(_) = self.read(segment, offset)? {
                     return Err(MediumError::Corrupt {
                         path: self.path(at.segment).to_path_buf(),
-                        offset: at.offset,
+                        offset: begin,
                         what: "a log record before the last",
                         found: met.describe(),
                         expected: format!(
@@ -379,7 +400,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The pages between two offsets of a segment that begin like a record later than `at`.
+    /// The lines between two offsets of a segment that begin like a record later than `at`.
     fn later(&self, segment: u8, range: Range<u64>, at: &Position) -> Result<Vec<(u64, Header)>> {
         let (path, file, len) = &self.segments[usize::from(segment)];
         let mut later = Vec::new();
@@ -388,10 +409,11 @@ impl Reader {
         let upto = range.end.min(*len);
         while offset < upto {
             let count = (upto - offset).min(READ_AHEAD as u64) as usize;
-            let pages = &mut buffer[..count];
-            read_exact_at(&**file, pages, offset).map_err(|e| MediumError::io("reading a log record", path, e))?;
-            for (place, page) in (offset..).step_by(FORMAT_PAGE as usize).zip(pages.chunks(FORMAT_PAGE as usize)) {
-                let Some(header) = page.first_chunk::<HEADER>().map(|raw| Header::parse(*raw)) else { continue };
+            let lines = &mut buffer[..count];
+            read_exact_at(&**file, lines, offset).map_err(|e| MediumError::io("reading a log record", path, e))?;
+            let headers = lines.as_chunks::<HEADER>().0.iter();
+            for (place, raw) in (offset..).step_by(LINE).zip(headers).filter(|(_, raw)| Header::may_begin(raw)) {
+                let header = Header::parse(*raw);
                 let is_later = header.pass >= at.pass && header.sequence > at.sequence;
                 if is_later && header.belongs(&self.uuid, segment, place) {
                     later.push((place, header));

@@ -1,10 +1,10 @@
 //! Salvage: every whole record that is left in the log of a damaged database, wherever the log begins.
 //!
 //! A replay follows the log from the superblock's start and refuses it at the first damage. A salvage needs no start,
-//! and no superblock: it looks at every page of all segments for a record of this place whose checksum holds. The
+//! and no superblock: it looks at every line of all segments for a record of this place whose checksum holds. The
 //! caller chooses among the records by pass and sequence.
 //!
-//! No length is trusted beyond the length of the file. A segment whose pages all claim long records is read a bounded
+//! No length is trusted beyond the length of the file. A segment whose lines all claim long records is read a bounded
 //! number of times.
 
 #![forbid(unsafe_code)]
@@ -118,11 +118,19 @@ impl SalvagedLog {
         let io = |e: io::Error| MediumError::io("reading a log record", path, e);
         let mut budget = len.saturating_mul(MOST_READS);
         let mut offset = 0;
+        let (mut buffer, mut read) = (vec![0; CHUNK], 0..0);
         while offset + HEADER as u64 <= *len {
-            let mut raw = [0; HEADER];
-            read_exact_at(&**file, &mut raw, offset).map_err(io)?;
+            if !read.contains(&offset) {
+                read = offset..(offset + CHUNK as u64).min(*len / LINE as u64 * LINE as u64);
+                read_exact_at(&**file, &mut buffer[..(read.end - offset) as usize], offset).map_err(io)?;
+            }
+            let raw: [u8; HEADER] = std::array::from_fn(|index| buffer[(offset - read.start) as usize + index]);
+            let mut next = offset + LINE as u64;
+            if !Header::may_begin(&raw) {
+                offset = next;
+                continue;
+            }
             let header = Header::parse(raw);
-            let mut next = offset + FORMAT_PAGE;
             if let Some(uuid) = header.uuid_here(segment, offset) {
                 let body = u64::from(header.body);
                 let fits = body <= *len - offset - HEADER as u64 && body <= budget;
@@ -130,7 +138,7 @@ impl SalvagedLog {
                 let Header { pass, sequence, epoch, body, runs, .. } = header;
                 if fits && is_whole(&**file, offset, &header).map_err(io)? {
                     self.records.push(SalvagedRecord { uuid, pass, sequence, epoch, segment, offset, body, runs });
-                    next = offset + (HEADER as u64 + u64::from(body)).next_multiple_of(FORMAT_PAGE);
+                    next = offset + header.padded_len();
                 } else {
                     budget -= if fits { u64::from(body) } else { 0 };
                     self.broken.push(BrokenRecord { uuid, pass, sequence });

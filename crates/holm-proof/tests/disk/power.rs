@@ -30,13 +30,13 @@ fn a_record_torn_at_any_byte_is_the_tail() {
         let disk = torn_copy(&before, &whole, bytes);
         let seen = read_back(&disk, files(2), LogStart::FIRST, 0).expect("a torn tail is no damage");
         assert_eq!(seen.last_epoch, Some(if bytes < needed { 2 } else { 3 }), "{bytes} bytes of {padded}");
-        assert_eq!(seen.torn, (0 < bytes && bytes < needed).then(|| boundaries(2)[2]), "{bytes} bytes");
+        assert_eq!(seen.torn, (0 < bytes && bytes < needed).then(|| boundaries(3)[2]), "{bytes} bytes");
     }
 }
 
 /// As [`cut`] with [`Fault::TornAt`], from one prepared log.
 fn torn_copy(before: &SimDisk, whole: &[u8], bytes: usize) -> SimDisk {
-    let (disk, begin) = (before.kill(), boundaries(2)[2] as usize);
+    let (disk, begin) = (before.kill(), boundaries(3)[2] as usize);
     assert!(disk.overwrite(&log_0(), begin, &whole[begin..begin + bytes]));
     disk
 }

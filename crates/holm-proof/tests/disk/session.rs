@@ -5,6 +5,7 @@ use holm_medium::log::{EpochRecord, Log, LogFiles, LogOptions, LogStart, Replaye
 use holm_medium::superblock::{Geometry, ImageKind, State, Superblock, reserve, superblock_path};
 use holm_medium::vfs::{How, Identity, Vfs, VfsFile};
 use holm_proof::disk::SimDisk;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 pub(crate) const UUID: [u8; 16] = *b"a database's own";
@@ -107,10 +108,20 @@ pub(crate) fn logged(epochs: u64, direct: bool) -> SimDisk {
     disk
 }
 
-/// Where each record lies in the first segment, and where the last one ends.
+/// Where each record begins in the first segment, and where the last one ends.
 pub(crate) fn boundaries(epochs: u64) -> Vec<u64> {
-    let mut all = vec![0];
-    (1..=epochs).for_each(|epoch| all.push(all[all.len() - 1] + record_of(epoch).padded_len()));
+    places(1..=epochs)
+}
+
+/// The same for the records of some epochs. A record that does not fit into the rest of a page begins the next one.
+pub(crate) fn places(epochs: RangeInclusive<u64>) -> Vec<u64> {
+    let (mut all, mut end) = (Vec::new(), 0_u64);
+    for len in epochs.map(|epoch| record_of(epoch).padded_len()) {
+        let begin = if end % 4096 + len <= 4096 { end } else { end.next_multiple_of(4096) };
+        all.push(begin);
+        end = begin + len;
+    }
+    all.push(end);
     all
 }
 

@@ -29,7 +29,7 @@ fn damage(disk: &SimDisk, count: usize) {
     let path = Path::new("/d/log.0");
     let log = disk.contents(path).expect("it is there");
     let begins = |at: &usize| log[*at..].starts_with(b"Holm");
-    let records: Vec<_> = (0..log.len()).step_by(4096).filter(begins).collect();
+    let records: Vec<_> = (0..log.len()).step_by(64).filter(begins).collect();
     assert!(records.len() > count);
     records.iter().rev().take(count).for_each(|at| assert!(disk.flip(path, at + 70, 3)));
 }
