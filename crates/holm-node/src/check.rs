@@ -18,9 +18,6 @@ use crate::slot_entry::SlotEntry;
 /// ```
 pub fn check_entry(bytes: &[u8], known: u8) -> Result<()> {
     let entry = Entry::read(bytes, known)?;
-    if entry.level == 0 {
-        return Err(Fault::malformed("a level of 1 or more", "0"));
-    }
     match entry.kind {
         EntryKind::Commands => check_parts(entry.parts),
         EntryKind::Compare => {
