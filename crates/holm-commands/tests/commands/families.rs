@@ -176,3 +176,31 @@ fn answers_at_the_edges_are_those_of_redis() {
         ("geopos earth here absent", "*2 *2 $19 -49.000002443790436 $18 33.499998990657744 *-1"),
     ]);
 }
+
+/// The limits of docs/server.md, with what each answers.
+#[test]
+fn limits_are_those_that_are_documented() {
+    let most = "ERR the strings are too long: the product of their lengths is at most 16777216";
+    let (even, long) = ("ab".repeat(2_047) + "a", "a".repeat(4_096));
+    let too_long = "-ERR string exceeds maximum allowed size (63 MiB)";
+    let far = "-ERR bit offset is not an integer or out of range";
+    let name = "x".repeat(65_505);
+    script(&[
+        (&format!("mset even {even} long {long}"), "+OK"),
+        ("lcs even even len", ":4095"),
+        ("lcs long even", &format!("-{most}")),
+        ("lcs even long len", &format!("-{most}")),
+        ("lcs long absent len", ":0"),
+        ("setrange text 66060288 x", too_long),
+        ("setbit bits 528482304 1", far),
+        ("bitfield bits get u1 528482304", far),
+        ("bitfield_ro bits get u1 528482304", "*1 :0"),
+        ("sadd set member", ":1"),
+        ("srandmember set -1048577", "-ERR value is out of range"),
+        ("srandmember absent -1048577", "*0"),
+        ("scan 99", "-ERR invalid cursor"),
+        (&format!("set {name} 1"), "-ERR a key or member has at most 65504 bytes, this has 65505"),
+        (&format!("sadd set {name}"), "-ERR a key or member has at most 65504 bytes, this has 65505"),
+        (&format!("get {name}"), "$-1"),
+    ]);
+}
