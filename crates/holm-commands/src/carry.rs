@@ -48,20 +48,8 @@ impl Chunk {
     ///
     /// # Errors
     /// The bytes are no chunk.
-    pub fn check(mut input: &[u8]) -> Outcome<()> {
-        while let Some((kind, rest)) = input.split_first() {
-            input = rest;
-            match *kind {
-                KEY => {
-                    part(&mut input)?;
-                    record::parts(part(&mut input)?)?;
-                }
-                ABSENT | MORE => drop(part(&mut input)?),
-                ROW => drop(row(&mut input)?),
-                _ => return Err(NO_CHUNK),
-            }
-        }
-        Ok(())
+    pub fn check(bytes: &[u8]) -> Outcome<()> {
+        items(bytes).try_for_each(|item| item.map(drop))
     }
 
     fn item(&mut self, kind: u8, parts: &[&[u8]]) {
@@ -177,34 +165,28 @@ impl Context<'_> {
         Ok(found.map(|key| (key, count)))
     }
 
-    /// Stores the keys of a chunk in place of what is under their names. The chunk may be read in part before an error:
-    /// [`Chunk::check`] says whether it can be.
+    /// Stores the keys of a chunk in place of what is under their names. Before an error, a part of them may be stored:
+    /// [`Chunk::check`] says whether the chunk can be read.
     ///
     /// # Errors
     /// The bytes are no chunk; those of the store.
     pub fn carry_in(&self, chunk: &[u8]) -> Outcome<()> {
-        let (mut input, mut version) = (chunk, None);
-        while let Some((kind, rest)) = input.split_first() {
-            input = rest;
-            match *kind {
-                KEY => {
-                    let (key, record) = (part(&mut input)?, part(&mut input)?);
-                    version = self.carry_record(key, record)?;
-                }
-                ABSENT => {
-                    self.replace(&self.entry(part(&mut input)?)?, None)?;
+        let mut version = None;
+        for item in items(chunk) {
+            match item? {
+                Item::Key(key, record) => version = self.carry_record(key, record)?,
+                Item::Absent(key) => {
+                    self.replace(&self.entry(key)?, None)?;
                     version = None;
                 }
-                MORE => version = self.entry(part(&mut input)?)?.stored().and_then(Record::version),
-                ROW => {
-                    let (family, member, value) = row(&mut input)?;
+                Item::More(key) => version = self.entry(key)?.stored().and_then(Record::version),
+                Item::Row(family, member, value) => {
                     // Without a version, the key has expired here meanwhile.
                     if let Some(version) = version {
                         let row = rows::key(family, version, member);
                         self.store.insert(self.database.get(), Area::Rows, &row, value)?;
                     }
                 }
-                _ => return Err(NO_CHUNK),
             }
         }
         Ok(())
@@ -248,14 +230,42 @@ impl Context<'_> {
     }
 }
 
-/// Takes a row: its family, its member and its value.
-fn row<'a>(input: &mut &'a [u8]) -> Outcome<(u8, &'a [u8], &'a [u8])> {
-    let (family, rest) = input.split_first().ok_or(NO_CHUNK)?;
-    *input = rest;
-    if !rows::OF_VERSIONS.contains(family) {
-        return Err(NO_CHUNK);
+/// An item of a chunk.
+enum Item<'a> {
+    /// A key and its record.
+    Key(&'a [u8], &'a [u8]),
+    Absent(&'a [u8]),
+    More(&'a [u8]),
+    /// The family of a row, its member and its value.
+    Row(u8, &'a [u8], &'a [u8]),
+}
+
+/// Reads the items of a chunk, one after the other, up to an error.
+fn items(mut input: &[u8]) -> impl Iterator<Item = Outcome<Item<'_>>> {
+    std::iter::from_fn(move || (!input.is_empty()).then(|| item(&mut input)))
+}
+
+fn item<'a>(input: &mut &'a [u8]) -> Outcome<Item<'a>> {
+    match byte(input)? {
+        KEY => {
+            let (key, record) = (part(input)?, part(input)?);
+            record::parts(record)?;
+            Ok(Item::Key(key, record))
+        }
+        ABSENT => Ok(Item::Absent(part(input)?)),
+        MORE => Ok(Item::More(part(input)?)),
+        ROW => {
+            let family = Some(byte(input)?).filter(|family| rows::OF_VERSIONS.contains(family)).ok_or(NO_CHUNK)?;
+            Ok(Item::Row(family, part(input)?, part(input)?))
+        }
+        _ => Err(NO_CHUNK),
     }
-    Ok((*family, part(input)?, part(input)?))
+}
+
+fn byte(input: &mut &[u8]) -> Outcome<u8> {
+    let (first, rest) = input.split_first().ok_or(NO_CHUNK)?;
+    *input = rest;
+    Ok(*first)
 }
 
 /// Takes bytes with their length before them.

@@ -62,6 +62,8 @@ impl<'a> SlotEntry<'a> {
         let (attempt, peer, sequence) = (input.number()?, input.number()?, input.number()?);
         let (ranges, rest) = (read_ranges(&mut input)?, input.0);
         match operation {
+            // What is applied reads the chunk again: items that are kept may take more memory than their chunk. Without
+            // this look at all of it, a refusal of the store would hide the damage behind it.
             Store => Chunk::check(rest).map_err(|refusal| Fault::malformed("keys of a slot", refusal.into_text()))?,
             Forget => notes(rest).try_for_each(|note| note.map(drop))?,
             _ => {}

@@ -2,7 +2,7 @@
 //! replica can store do nothing, on all replicas alike.
 
 use crate::support::{Replica, part};
-use holm_node::{Entry, EntryKind, PartKind, check_entry};
+use holm_node::{Entry, EntryKind, Fault, PartKind, check_entry};
 
 const ASSIGN: u8 = 0;
 const IMPORT: u8 = 1;
@@ -113,4 +113,23 @@ fn a_step_that_no_replica_can_store_does_nothing_and_the_log_goes_on() {
     assert_eq!(apply(&step(OWN, 0, &[]))[0], 0);
     let taker = taker.reopen();
     assert_eq!(taker.run("GET first"), "$1 1");
+}
+
+/// A log that is damaged is not a step that does nothing: the other replicas have another one.
+#[test]
+fn a_chunk_that_is_damaged_behind_what_is_stored_or_refused_ends_the_replica() {
+    let taker = Replica::new();
+    let apply = |bytes: &[u8]| taker.group.apply(&[(taker.group.applied() + 1, bytes)]);
+    apply(&of(EntryKind::Slots, &[0; 29])).unwrap();
+    apply(&step(IMPORT, 0, &[])).unwrap();
+    let (applied, long) = (taker.group.applied(), vec![b'x'; 70_000]);
+    for first in [key(b"first", b"1"), key(&long, b"1")] {
+        for damaged in [&[5][..], &[1, 9, 0, 0, 0], &[1, 1, 0, 0, 0, b'a', 2, 0, 0, 0, 9, 0], &[4, 99, 0, 0, 0, 0]] {
+            let failed = apply(&step(STORE, 1, &[&first, damaged].concat()));
+            assert!(matches!(failed, Err(Fault::Malformed { .. })), "{failed:?} of {damaged:?}");
+            assert_eq!((taker.group.applied(), taker.group.key_count().unwrap()), (applied, 0));
+        }
+    }
+    assert_eq!(apply(&step(STORE, 1, &key(b"first", b"1"))).unwrap()[0][0], 0);
+    assert_eq!(taker.group.key_count().unwrap(), 1);
 }
