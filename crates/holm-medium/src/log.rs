@@ -2,10 +2,10 @@
 //!
 //! A *segment* is a file that is first filled with zeros and then overwritten, so that a sync has no metadata to write.
 //! Records are appended from its beginning. Each takes one write, and is durable when [`Log::append`] returns. A small
-//! record shares its page with the ones before it ([`last_page`]). When a segment has the size that is aimed at, the log *moves on* to a free one, the one
-//! with the lowest number. When a checkpoint begins, the log *switches* to a free one: the *start*, which the
-//! checkpoint's superblock names. When that superblock is durable, the segments before the start are *released*, and
-//! free again. So the disk has as many bytes as the log holds, and about one segment more.
+//! record shares its page with the ones before it (`last_page.rs`). When a segment has the size that is aimed at, the
+//! log *moves on* to a free one, the one with the lowest number. When a checkpoint begins, the log *switches* to a free
+//! one: the *start*, which the checkpoint's superblock names. When that superblock is durable, the segments before the
+//! start are *released*, and free again. So the disk has as many bytes as the log holds, and about one segment more.
 //!
 //! A log of two segments never moves on: one is always free for the next checkpoint. The journaled medium adds segments
 //! when the log needs them. The superblock has their number before one gets a record, so that a missing file is damage.
