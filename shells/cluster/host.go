@@ -37,6 +37,7 @@ type trials struct {
 	longLease    bool
 	unwatched    bool
 	twoOwners    bool
+	readsApart   bool
 	unconfirmed  bool
 	lateness     time.Duration
 	// The most bytes of an entry that is sent to another node; 0: as many as nodes send.

@@ -145,6 +145,7 @@ func serve(arguments []string) error {
 	flags.IntVar(&tests.sentBytes, "test-sent-bytes", 0, "for tests: the most bytes of an entry that is sent to a leader")
 	flags.BoolVar(&tests.unwatched, "test-unwatched", false, "for tests, a bug: EXEC forgets what was watched")
 	flags.BoolVar(&tests.twoOwners, "test-two-owners", false, "for tests, a bug: slots that move have two owners")
+	flags.BoolVar(&tests.readsApart, "test-reads-apart", false, "for tests, a bug: EXEC reads before it writes")
 	level := flags.Uint("test-level", 0, "for tests: the highest level of entries that the node knows; 0: its own")
 	page := flags.String("page", "", "the address of a page and of /metrics; empty: nowhere")
 	reads := flags.String("reads", "index", "how a leader knows that it leads, to answer reads: by a round to others for "+

@@ -121,8 +121,12 @@ func execute(c *connection, _ route, _ []string) {
 	// What the user may do can have changed since the commands were queued.
 	known := c.refusals(queued.commands)
 	var requests [][]byte
+	reads := 0
 	for at, one := range queued.commands {
 		if one.kind == routeKeyed && known[at] == nil {
+			if !one.writes && reads == len(requests) {
+				reads++
+			}
 			requests = append(requests, one.request)
 		}
 	}
@@ -132,10 +136,10 @@ func execute(c *connection, _ route, _ []string) {
 		if !queued.hasSlot {
 			slot = c.watchSlot
 		}
-		var err error
-		part := appendPart(nil, partTransaction, c.protocol, watches, requests...)
-		if reply, err = c.deliver(slot, part, queued.writes || len(watches) > 0, nil); err != nil {
-			reply = appendError(nil, err.Error())
+		if c.host.tests.readsApart && len(watches) == 0 && 0 < reads && reads < len(requests) {
+			reply = c.deliverApart(slot, requests[:reads], requests[reads:])
+		} else {
+			reply = c.deliverTransaction(slot, watches, queued.writes || len(watches) > 0, requests...)
 		}
 	}
 	if hasRun(reply) && len(requests) < len(queued.commands) {
@@ -146,6 +150,34 @@ func execute(c *connection, _ route, _ []string) {
 		c.done += int64(len(requests))
 	}
 	c.out = append(c.out, reply...)
+}
+
+// deliverTransaction carries out the commands of a group, and returns the reply of EXEC.
+func (c *connection) deliverTransaction(slot int, watches []watch, writes bool, requests ...[]byte) []byte {
+	part := appendPart(nil, partTransaction, c.protocol, watches, requests...)
+	reply, err := c.deliver(slot, part, writes, nil)
+	if err != nil {
+		return appendError(nil, err.Error())
+	}
+	return reply
+}
+
+// deliverApart is a bug for tests that are to catch it: the reads that a transaction begins with are of an instant
+// before the others.
+func (c *connection) deliverApart(slot int, reads, others [][]byte) []byte {
+	first := c.deliverTransaction(slot, nil, false, reads...)
+	if !hasRun(first) {
+		return first
+	}
+	then := c.deliverTransaction(slot, nil, true, others...)
+	if !hasRun(then) {
+		return then
+	}
+	known, err := elements(first)
+	if err != nil {
+		return appendError(nil, "ERR a bug: "+err.Error())
+	}
+	return merged(then, append(known, make([][]byte, len(others))...))
 }
 
 // refusals returns for each command the reply if the user may not carry it out.

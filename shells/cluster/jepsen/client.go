@@ -32,8 +32,12 @@ type history struct {
 	begun      time.Time
 	mutex      sync.Mutex
 	operations []porcupine.Operation
-	keys       map[string]bool
-	unknown    int
+	// Those on sets.
+	ofSets  []porcupine.Operation
+	ofLists []transaction
+	// Of pairs and lists the tags.
+	keys    map[string]bool
+	unknown int
 	// Operations that were answered with an error, and those of them because of a disk.
 	refused, full atomic.Int64
 	nextValue     atomic.Int64
@@ -42,17 +46,21 @@ type history struct {
 func (h *history) now() int64 { return int64(time.Since(h.begun)) }
 
 func (h *history) note(client int, in input, out output, call, answered int64) {
-	if out.isUnknown {
+	h.noteIn(&h.operations, in.key, out.isUnknown, porcupine.Operation{
+		ClientId: client, Input: in, Call: call, Output: out, Return: answered,
+	})
+}
+
+func (h *history) noteIn(list *[]porcupine.Operation, key string, isUnknown bool, operation porcupine.Operation) {
+	if isUnknown {
 		// It may take effect at any time from its call on.
-		answered = math.MaxInt64
+		operation.Return = math.MaxInt64
 	}
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.operations = append(h.operations, porcupine.Operation{
-		ClientId: client, Input: in, Call: call, Output: out, Return: answered,
-	})
-	h.keys[in.key] = true
-	if out.isUnknown {
+	*list = append(*list, operation)
+	h.keys[key] = true
+	if isUnknown {
 		h.unknown++
 	}
 }
@@ -64,7 +72,8 @@ func hadNoEffect(err error) bool {
 		return true
 	}
 	text := err.Error()
-	return strings.HasPrefix(text, "CLUSTERDOWN") || strings.HasPrefix(text, "TRYAGAIN") || strings.HasPrefix(text, "OOM")
+	return strings.HasPrefix(text, "CLUSTERDOWN") || strings.HasPrefix(text, "TRYAGAIN") || strings.HasPrefix(text, "OOM") ||
+		strings.HasPrefix(text, "EXECABORT")
 }
 
 func (h *history) refuse(err error) {
@@ -220,29 +229,8 @@ func (h *history) run(ctx context.Context, client int, cluster *trial.Cluster, r
 	}
 	at := random.IntN(len(nodes))
 	for ctx.Err() == nil {
-		age := time.Since(h.begun) / keyAge
-		if random.IntN(4) == 0 {
-			in := input{key: fmt.Sprintf("pair%d-%d", age, random.IntN(3)), kind: incrBoth + random.IntN(3)}
-			if err := h.askBoth(context.Background(), client, nodes[at], in); err != nil {
-				at = random.IntN(len(nodes))
-				time.Sleep(10 * time.Millisecond)
-			}
-			continue
-		}
-		in := input{key: fmt.Sprintf("key%d-%d", age, random.IntN(12))}
-		switch chance := random.IntN(10); {
-		case chance < 4:
-			in.kind = get
-		case chance < 7:
-			in.kind, in.value = set, int(h.nextValue.Add(1))*1000
-		case chance < 9:
-			in.kind = incr
-		default:
-			in.kind = del
-		}
-		in.isLong = in.kind != incr && random.IntN(4) == 0
 		// An operation that has begun is awaited: its outcome counts.
-		if err := h.ask(context.Background(), client, nodes[at], in); err != nil || random.IntN(50) == 0 {
+		if err := h.askOne(context.Background(), client, nodes[at], random); err != nil || random.IntN(50) == 0 {
 			at = random.IntN(len(nodes))
 			time.Sleep(10 * time.Millisecond)
 		}
@@ -251,16 +239,41 @@ func (h *history) run(ctx context.Context, client int, cluster *trial.Cluster, r
 	}
 }
 
+// askOne asks a node for an operation by chance.
+func (h *history) askOne(ctx context.Context, client int, node *redis.Client, random *rand.Rand) error {
+	age := time.Since(h.begun) / keyAge
+	switch chance := random.IntN(20); {
+	case chance < 4:
+		in := input{key: fmt.Sprintf("pair%d-%d", age, random.IntN(3)), kind: incrBoth + random.IntN(3)}
+		return h.askBoth(ctx, client, node, in)
+	case chance < 8:
+		in := memberInput{key: fmt.Sprintf("set%d-%d", age, random.IntN(6))}
+		return h.askSet(ctx, client, node, in.drawn(random))
+	case chance < 12:
+		steps, watched := h.drawSteps(random, fmt.Sprintf("list%d-%d", age, random.IntN(3)))
+		return h.askLists(ctx, client, node, transaction{steps: steps}, watched)
+	}
+	in := input{key: fmt.Sprintf("key%d-%d", age, random.IntN(12))}
+	switch chance := random.IntN(10); {
+	case chance < 4:
+		in.kind = get
+	case chance < 7:
+		in.kind, in.value = set, int(h.nextValue.Add(1))*1000
+	case chance < 9:
+		in.kind = incr
+	default:
+		in.kind = del
+	}
+	in.isLong = in.kind != incr && random.IntN(4) == 0
+	return h.ask(ctx, client, node, in)
+}
+
 // readAll reads every key from each node.
 func (h *history) readAll(ctx context.Context, cluster *trial.Cluster) error {
 	for at := range cluster.Addresses {
 		node := cluster.Node(at)
 		for key := range h.keys {
-			ask, in := h.ask, input{kind: get, key: key}
-			if strings.HasPrefix(key, "pair") {
-				ask, in.kind = h.askBoth, getBoth
-			}
-			err := trial.Until(20*time.Second, func() error { return ask(ctx, 1000+at, node, in) })
+			err := trial.Until(20*time.Second, func() error { return h.readOne(ctx, 1000+at, node, key) })
 			if err != nil {
 				return fmt.Errorf("node %d: %w", at+1, err)
 			}
@@ -268,4 +281,18 @@ func (h *history) readAll(ctx context.Context, cluster *trial.Cluster) error {
 		node.Close()
 	}
 	return nil
+}
+
+// readOne reads a key, or all keys of a pair or of a tag of lists.
+func (h *history) readOne(ctx context.Context, client int, node *redis.Client, key string) error {
+	switch {
+	case strings.HasPrefix(key, "pair"):
+		return h.askBoth(ctx, client, node, input{kind: getBoth, key: key})
+	case strings.HasPrefix(key, "set"):
+		return h.askSet(ctx, client, node, memberInput{kind: smembers, key: key})
+	case strings.HasPrefix(key, "list"):
+		return h.readLists(ctx, client, node, key)
+	default:
+		return h.ask(ctx, client, node, input{kind: get, key: key})
+	}
 }

@@ -5,6 +5,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/anishathalye/porcupine"
@@ -69,22 +71,24 @@ func stepOf(state int, in input, out output) (bool, int) {
 	}
 }
 
-var register = porcupine.Model{
-	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
+// partition returns a function that divides a history by the keys of its operations.
+func partition(keyOf func(any) string) func([]porcupine.Operation) [][]porcupine.Operation {
+	return func(history []porcupine.Operation) [][]porcupine.Operation {
 		byKey := map[string][]porcupine.Operation{}
 		for _, operation := range history {
-			key := operation.Input.(input).key
+			key := keyOf(operation.Input)
 			byKey[key] = append(byKey[key], operation)
 		}
-		parts := make([][]porcupine.Operation, 0, len(byKey))
-		for _, part := range byKey {
-			parts = append(parts, part)
-		}
-		return parts
-	},
-	Init: func() any { return absent },
+		return slices.Collect(maps.Values(byKey))
+	}
+}
+
+var register = porcupine.Model{
+	Partition: partition(func(in any) string { return in.(input).key }),
+	Init:      func() any { return absent },
 	Step: func(state, in, out any) (bool, any) {
-		return step(state.(int), in.(input), out.(output))
+		isRight, next := stepOf(state.(int), in.(input), out.(output))
+		return isRight, next
 	},
 	DescribeOperation: func(in, out any) string {
 		asked, answered := in.(input), out.(output)
@@ -95,9 +99,4 @@ var register = porcupine.Model{
 		}
 		return fmt.Sprintf("%s %s %d -> %s", name, asked.key, asked.value, said)
 	},
-}
-
-func step(state int, in input, out output) (bool, any) {
-	isRight, next := stepOf(state, in, out)
-	return isRight, next
 }
