@@ -72,8 +72,8 @@ func hadNoEffect(err error) bool {
 		return true
 	}
 	text := err.Error()
-	return strings.HasPrefix(text, "CLUSTERDOWN") || strings.HasPrefix(text, "TRYAGAIN") || strings.HasPrefix(text, "OOM") ||
-		strings.HasPrefix(text, "EXECABORT")
+	return strings.HasPrefix(text, "CLUSTERDOWN") || strings.HasPrefix(text, "TRYAGAIN") ||
+		strings.HasPrefix(text, "OOM") || strings.HasPrefix(text, "EXECABORT")
 }
 
 func (h *history) refuse(err error) {

@@ -82,5 +82,6 @@ func judgeLists(history []transaction) string {
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		names = append(names, fmt.Sprintf("%d of %s", counts[name], name))
 	}
-	return fmt.Sprintf("transactions over lists have anomalies: %s\n%s", strings.Join(names, ", "), strings.Join(said, "\n"))
+	return fmt.Sprintf("transactions over lists have anomalies: %s\n%s",
+		strings.Join(names, ", "), strings.Join(said, "\n"))
 }
