@@ -6,8 +6,8 @@
 
 #![forbid(unsafe_code)]
 
-/// The unit of the log and of the superblock at rest, in bytes. It is also the alignment of offsets, lengths and memory
-/// that direct transfers need, and no property of the system: mappings have a granularity of their own.
+/// The unit in which the log and the superblock are written, in bytes. It is the alignment of offsets, lengths and
+/// memory that direct transfers need, and no property of the system: mappings have a granularity of their own.
 pub const FORMAT_PAGE: u64 = 4096;
 
 /// A growable buffer aligned to [`FORMAT_PAGE`].
