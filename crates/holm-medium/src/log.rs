@@ -170,7 +170,7 @@ impl Log {
             // A record larger than the maximum of a segment has a segment to itself: a value of a gigabyte is one
             // record.
             if end > self.options.maximum() && self.at.offset > 0 {
-                let left = self.options.maximum().saturating_sub(self.at.offset);
+                let left = self.options.maximum().saturating_sub(begin(self.at.offset, bytes));
                 return Err(MediumError::LogFull { path: self.active().path.clone(), needed: bytes, left });
             }
             self.grow(end)?;

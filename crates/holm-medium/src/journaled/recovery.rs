@@ -59,7 +59,8 @@ pub enum Tail {
     Damaged {
         /// The segment: `log.0` or another one.
         file: String,
-        /// Offset at which the first of these records began, in bytes.
+        /// Offset at which the first of these records began, in bytes; where the record before ended, if nothing of the
+        /// first is left.
         offset: u64,
         /// The first epoch that is missing.
         epoch: Epoch,
@@ -69,7 +70,10 @@ pub enum Tail {
 impl Tail {
     pub(super) fn of(replayed: &Replayed) -> Tail {
         match replayed.torn_epoch {
-            Some(epoch) => Tail::Torn { file: segment_name(replayed.next), offset: replayed.next.offset, epoch },
+            Some(epoch) => {
+                let offset = replayed.torn.unwrap_or(replayed.next.offset);
+                Tail::Torn { file: segment_name(replayed.next), offset, epoch }
+            }
             None => Tail::Empty,
         }
     }

@@ -229,6 +229,9 @@ struct Reader {
     passed: Vec<(u8, Range<u64>)>,
 }
 
+/// How often the bytes of a segment are read at most for records that turn out not to be whole.
+pub(super) const MOST_READS: u64 = 4;
+
 /// Bytes of one read where only the beginnings of lines are checked.
 const READ_AHEAD: usize = 1 << 20;
 
@@ -302,8 +305,8 @@ impl Reader {
             return Ok((next.offset, near));
         }
         let behind = self.read(next.segment, far)?;
-        let is_torn = !matches!(behind, Met::Whole(_)) && behind.is_begun(next.pass) && !near.is_begun(next.pass);
-        let is_far = behind.is_record(next) || is_torn;
+        // Other bytes there may be the middle of a record that an older pass has left.
+        let is_far = behind.is_record(next) || (behind.epoch_of(next).is_some() && !near.is_begun(next.pass));
         Ok(if is_far { (far, behind) } else { (next.offset, near) })
     }
 
@@ -381,9 +384,13 @@ impl Reader {
                 Some((_, left)) => left.clone(),
                 None => 0..others,
             };
+            let mut budget = self.segments[usize::from(segment)].2.saturating_mul(MOST_READS);
             for (offset, header) in self.later(segment, range, at)? {
+                // Where each line claims a long record, somebody has made them.
+                let is_spent = budget < u64::from(header.body);
+                budget = budget.saturating_sub(u64::from(header.body));
                 // A record that the end of the file cuts off was whole before the file was cut.
-                if let Met::Whole(_) | Met::TooLong(_) = self.read(segment, offset)? {
+                if is_spent || matches!(self.read(segment, offset)?, Met::Whole(_) | Met::TooLong(_)) {
                     return Err(MediumError::Corrupt {
                         path: self.path(at.segment).to_path_buf(),
                         offset: begin,

@@ -11,6 +11,7 @@
 
 use super::epoch_record::{HEADER, Header, LINE, Runs};
 use super::position::MOST_SEGMENTS;
+use super::replay::MOST_READS;
 use super::segment::segment_path;
 use crate::error::{MediumError, Result};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, read_exact_at};
@@ -19,9 +20,6 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of one read while a checksum is computed.
 const CHUNK: usize = 1 << 20;
-
-/// How often the bytes of a segment are read at most for records that turn out not to be whole.
-const MOST_READS: u64 = 4;
 
 /// A whole record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,6 +39,36 @@ fn a_page_takes_as_many_small_records_as_it_has_room_for() {
     assert_eq!(seen.next.offset, log.position().offset);
 }
 
+/// What an older pass has left in the next page is not taken for the record.
+#[test]
+fn a_blank_record_is_missed_in_its_page_whatever_the_next_page_has() {
+    let (disk, _, _) = small();
+    assert!(disk.overwrite(&log_0(), 4096, &[0xa5; 4096]));
+    assert!(disk.overwrite(&log_0(), 3 * 512, &[0; 512]));
+    match verify(&disk, files(2), LogStart::FIRST) {
+        Err(MediumError::Corrupt { offset, found, .. }) => assert_eq!((offset, &found[..]), (3 * 512, "zeros")),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Each line claims a long record, and none is whole: the search ends, and takes nothing for the tail.
+#[test]
+fn a_search_that_would_not_end_is_damage() {
+    let (disk, mut log, _) = small();
+    log.append(&mut record_of(13)).expect("no faults");
+    let log_bytes = disk.contents(&log_0()).expect("it was made");
+    let mut header: [u8; 64] = log_bytes[4096..4160].try_into().expect("64 bytes");
+    header[48..52].copy_from_slice(&4000_u32.to_le_bytes());
+    header[32..40].copy_from_slice(&100_u64.to_le_bytes());
+    for line in 0..120_u32 {
+        let (page, within) = (1 + line / 64, line % 64);
+        header[52..56].copy_from_slice(&page.to_le_bytes());
+        header[56..60].copy_from_slice(&(within << 26 | 3).to_le_bytes());
+        assert!(disk.overwrite(&log_0(), 4096 + line as usize * 64, &header));
+    }
+    assert!(matches!(verify(&disk, files(2), LogStart::FIRST), Err(MediumError::Corrupt { .. })));
+}
+
 /// The page behind the damage begins no record. Whole ones lie in the same page, and a search that began at the next
 /// one would take the damage for the tail.
 #[test]

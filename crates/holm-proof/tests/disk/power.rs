@@ -30,7 +30,8 @@ fn a_record_torn_at_any_byte_is_the_tail() {
         let disk = torn_copy(&before, &whole, bytes);
         let seen = read_back(&disk, files(2), LogStart::FIRST, 0).expect("a torn tail is no damage");
         assert_eq!(seen.last_epoch, Some(if bytes < needed { 2 } else { 3 }), "{bytes} bytes of {padded}");
-        assert_eq!(seen.torn, (0 < bytes && bytes < needed).then(|| boundaries(3)[2]), "{bytes} bytes");
+        // Without pass and sequence, whose first bytes alone are not zero, the page may as well be an older pass's.
+        assert_eq!(seen.torn, (32 < bytes && bytes < needed).then(|| boundaries(3)[2]), "{bytes} bytes");
     }
 }
 
