@@ -14,24 +14,26 @@ const MODE: Mode = Mode::new(false, Durability::OnSync);
 fn written(disk: &SimDisk) -> Session {
     let db = MODE.open(disk).expect("a sound disk");
     let mut session = Session::begin(db, MODE, Contents::new()).expect("a sound disk");
-    let put = |key: u32, byte: u8| vec![(0, key.to_be_bytes().to_vec(), Some(vec![byte; 50]))];
-    (0..600).for_each(|key| session.step(put(key, 0)));
+    let put = |key: u32, byte: u8, len| vec![(0, key.to_be_bytes().to_vec(), Some(vec![byte; len]))];
+    (0..600).for_each(|key| session.step(put(key, 0, 50)));
     session.sync();
     for epoch in 1..6_u8 {
-        session.step(put(u32::from(epoch) * 100, epoch));
+        // The last record begins a page.
+        session.step(put(u32::from(epoch) * 100, epoch, if epoch < 5 { 50 } else { 5_000 }));
         session.sync();
     }
     session
 }
 
-/// Flips a bit in the body of each of the last `count` records.
-fn damage(disk: &SimDisk, count: usize) {
+/// Flips a bit in the body of each of the last `count` records, and returns where the last one begins.
+fn damage(disk: &SimDisk, count: usize) -> u64 {
     let path = Path::new("/d/log.0");
     let log = disk.contents(path).expect("it is there");
     let begins = |at: &usize| log[*at..].starts_with(b"Holm");
     let records: Vec<_> = (0..log.len()).step_by(64).filter(begins).collect();
     assert!(records.len() > count);
     records.iter().rev().take(count).for_each(|at| assert!(disk.flip(path, at + 70, 3)));
+    *records.last().expect("there are some") as u64
 }
 
 fn told(db: &Database) -> (LogTail, holm::Report) {
@@ -57,7 +59,8 @@ fn a_torn_end_is_reported() {
     let session = written(&disk);
     let last = session.db.stats().epochs.durable;
     for (kept, left) in [(true, disk.kill()), (false, disk.crash_to_durable())] {
-        damage(&left, 1);
+        let begins = damage(&left, 1);
+        assert!(begins.is_multiple_of(4096), "{begins}");
         let db = MODE.open(&left).expect("a torn end is no error");
         assert_eq!(db.recovery().source == RecoveredFrom::PageCache, kept, "{:?}", db.recovery());
         if kept {
@@ -65,7 +68,10 @@ fn a_torn_end_is_reported() {
         }
         let (tail, report) = told(&db);
         let is_last = |epoch: &u64| *epoch <= last && epoch + 2 > last;
-        assert!(matches!(&tail, LogTail::Torn { file, epoch, .. } if file == "log.0" && is_last(epoch)), "{tail:?}");
+        let is_there = |file: &str, offset: u64| (file, offset) == ("log.0", begins);
+        let is_told =
+            matches!(&tail, LogTail::Torn { file, offset, epoch, .. } if is_there(file, *offset) && is_last(epoch));
+        assert!(is_told, "{tail:?}");
         assert!(report.faults.is_empty() && report.recovery.contains("torn"), "{report:?}");
     }
 }
