@@ -257,7 +257,7 @@ pub(super) fn judge_backups(plan: &Plan, stage: &Arc<Stage>, notes: &Notes) {
         let next = lists_in(&db);
         judge(&next, increment.before);
         for moment in stage.take_moments() {
-            let left = lists_in(&open(plan, stage, &moment.disk).expect("a crash is no error"));
+            let left = lists_in(&open_left(plan, stage, &moment.disk).expect("a crash is no error"));
             assert!(left == last || left == next, "a crash has left half of an increment: {left:?}");
         }
         last = next;
