@@ -69,11 +69,8 @@ pub enum Tail {
 
 impl Tail {
     pub(super) fn of(replayed: &Replayed) -> Tail {
-        match replayed.torn_epoch {
-            Some(epoch) => {
-                let offset = replayed.torn.unwrap_or(replayed.next.offset);
-                Tail::Torn { file: segment_name(replayed.next), offset, epoch }
-            }
+        match replayed.torn.zip(replayed.torn_epoch) {
+            Some((offset, epoch)) => Tail::Torn { file: segment_name(replayed.next), offset, epoch },
             None => Tail::Empty,
         }
     }

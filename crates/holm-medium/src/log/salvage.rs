@@ -123,12 +123,8 @@ impl SalvagedLog {
                 read_exact_at(&**file, &mut buffer[..(read.end - offset) as usize], offset).map_err(io)?;
             }
             let raw: [u8; HEADER] = std::array::from_fn(|index| buffer[(offset - read.start) as usize + index]);
-            let mut next = offset + LINE as u64;
-            if !Header::may_begin(&raw) {
-                offset = next;
-                continue;
-            }
             let header = Header::parse(raw);
+            let mut next = offset + LINE as u64;
             if let Some(uuid) = header.uuid_here(segment, offset) {
                 let body = u64::from(header.body);
                 let fits = body <= *len - offset - HEADER as u64 && body <= budget;
