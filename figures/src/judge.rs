@@ -46,7 +46,7 @@ pub(crate) fn judge(claim: &Claim, ran: Ran, series: &[Series]) -> Judged {
         },
         None => own.cloned().unwrap_or_default(),
     };
-    let ratios: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite() && *ratio > 0.0).collect();
+    let ratios: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite() && *ratio >= 0.0).collect();
     let ours = Spread::of(ratios.iter().copied());
     let lacks = claim.needed.lacks(ran.scale, ran.threads);
     let verdict = match ours {

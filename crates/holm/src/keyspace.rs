@@ -242,9 +242,11 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        // Before the operation pins an epoch: what the caller gives may use the database itself.
+        let key = key.as_ref();
         let mut operation = Operation::begin(&self.store)?;
         self.tree.check_not_dropped()?;
-        let removed = operation.remove(&self.tree, key.as_ref())?;
+        let removed = operation.remove(&self.tree, key)?;
         operation.finish()?;
         Ok(removed)
     }

@@ -115,6 +115,7 @@ const NODES: Study = Study {
             BYTES,
             &[
                 Claim::new("MB", INSIDE, 256.0, 1.352)
+                    .against_at(512.0)
                     .cause(Cause::Environment)
                     .headline("Keys apart from values raise gets by 35.2 percent")
                     .because("Keys apart from values: a search reads fewer lines."),
@@ -132,6 +133,7 @@ const NODES: Study = Study {
             BYTES,
             &[
                 Claim::new("MB", INSIDE, 256.0, 1.501)
+                    .against_at(512.0)
                     .cause(Cause::Environment)
                     .headline("Keys apart from values raise puts by 50.1 percent")
                     .because("An insertion moves only keys and identifiers."),
@@ -148,6 +150,7 @@ const NODES: Study = Study {
             BYTES,
             &[
                 Claim::new("MB", INSIDE, 256.0, 1.3)
+                    .against_at(512.0)
                     .cause(Cause::Environment)
                     .because("A removal moves only keys and identifiers."),
                 Claim::new("MB", "standard library's", 256.0, 1.3)

@@ -81,6 +81,7 @@ const THREADS: Study = Study {
             axis: Axis::Numbers("threads"),
             claims: &[
                 Claim::new("SS", "LB", 2.0, 0.5)
+                    .with_threads(8)
                     .cause(Cause::Environment)
                     .headline("SSTree loads keys in order 2 to 4.4 times as fast as the others")
                     .because(
@@ -88,6 +89,7 @@ const THREADS: Study = Study {
                               bytes (SYN-D1); what is left are 32 threads and the medium's reads.",
                     ),
                 Claim::new("SS", "FF", 2.0, 0.5)
+                    .with_threads(8)
                     .cause(Cause::Environment)
                     .because("Appending shifts nothing, so FAST-FAIR is at its best here."),
             ],
@@ -101,6 +103,7 @@ const THREADS: Study = Study {
             axis: Axis::Numbers("threads"),
             claims: &[
                 Claim::new("SS", "LB", 2.0, 0.83)
+                    .with_threads(8)
                     .cause(Cause::Environment)
                     .headline("SSTree loads uniform keys 1.2 to 2.7 times as fast as the others")
                     .because(
@@ -108,6 +111,7 @@ const THREADS: Study = Study {
                               (SS-F9), and each costs its latency here.",
                     ),
                 Claim::new("SS", "FF", 2.0, 0.83)
+                    .with_threads(8)
                     .cause(Cause::Environment)
                     .because("FAST-FAIR flushes the lines that it shifts."),
             ],
@@ -120,6 +124,7 @@ const THREADS: Study = Study {
             unit: "update, ns",
             axis: Axis::Numbers("threads"),
             claims: &[Claim::new("SS", "LB", 2.0, 0.625)
+                .with_threads(8)
                 .cause(Cause::Environment)
                 .because("SSTree flushes 1.11 lines an update, LB+-Tree 1.00 (SS-F9): it moves some pairs.")],
             note: NOTE,
@@ -130,7 +135,7 @@ const THREADS: Study = Study {
             measure: 3,
             unit: "search, ns",
             axis: Axis::Numbers("threads"),
-            claims: &[Claim::at_most("SS", "LB", 2.0, 1.04).cause(Cause::Environment).because(
+            claims: &[Claim::at_most("SS", "LB", 2.0, 1.04).with_threads(8).cause(Cause::Environment).because(
                 "The paper says that at most 4 percent are lost. Ours waits for the record in memory, then \
                           for the head's line, then for the overflow's; LB+-Tree asks for its four lines at once.",
             )],
@@ -167,9 +172,11 @@ const MORE: Study = Study {
             (0, "insert, ns"),
             &[
                 Claim::new("SS", "LB", 2.0, 0.83)
+                    .with_threads(8)
                     .cause(Cause::Environment)
                     .because("The paper says 1.2 to 2.7 times, as for the load."),
                 Claim::new("SS", "FF", 2.0, 0.83)
+                    .with_threads(8)
                     .cause(Cause::Environment)
                     .because("The paper says 1.2 to 2.7 times, as for the load."),
             ],
