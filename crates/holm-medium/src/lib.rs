@@ -58,8 +58,8 @@ pub use flush::Flush;
 pub use image::Image;
 pub use journaled::{
     Agrees, Background, CREATED_FILES, Found, INDEX_FILE, JournalCounters, Journaled, JournaledOptions, Logged,
-    MakeIndex, NEW_INDEX_FILE, Opened, OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, UNFINISHED_FILE, doubts,
-    is_background_thread, open, open_read_only,
+    MakeIndex, Meter, NEW_INDEX_FILE, Opened, OpenedState, ReadOnlyLock, Recovery, Reserve, Tail, UNFINISHED_FILE,
+    doubts, is_background_thread, open, open_read_only,
 };
 pub use latency::Latency;
 pub use leaf_index::{EarlierIndex, IndexedLeaf, IndexedTree, LeafIndex, MakeEarlierIndex, RecordSpace, sum_words};

@@ -55,7 +55,8 @@ fn closing_waits_for_no_floor_and_loses_no_half() {
     let _floor = storage.space.retention().retain(FloorKind::Log, storage.clock.active());
     let mut places = Vec::new();
     // Into the other segment.
-    while background.counters().log_bytes.load(Relaxed) < SEGMENT * 3 / 2 {
+    let meter = background.meter();
+    while meter.counters().log_bytes.load(Relaxed) < SEGMENT * 3 / 2 {
         let guard = storage.clock.pin().expect("an open clock");
         let value = 7 + places.len() as u64;
         places.push((writer.write_record(&guard, &[value; 4096], Persistence::PerEpoch).expect("room"), value));
@@ -64,7 +65,7 @@ fn closing_waits_for_no_floor_and_loses_no_half() {
         storage.clock.wait_durable(label).expect("a disk");
     }
     background.close(&|| Ok(None)).expect("a sound close");
-    drop((background, storage, writer));
+    drop((background, meter, storage, writer));
     let opened = open(Arc::new(RealFs), &dir.0, &geometry(), &small(true)).expect("it was closed");
     assert_eq!(opened.recovery.found, Found::Clean);
     for (offset, value) in places {
@@ -82,8 +83,9 @@ fn a_floor_keeps_the_log_from_being_released() {
     let storage = writer.storage().clone();
     let mut background =
         Background::start(storage.clone(), opened_state, FIRST_EPOCH, Pace::WHEN_ASKED, true, None).expect("threads");
-    let checkpoints = || background.counters().checkpoints.load(Relaxed);
-    let logged = || background.counters().log_bytes.load(Relaxed);
+    let meter = background.meter();
+    let checkpoints = || meter.counters().checkpoints.load(Relaxed);
+    let logged = || meter.counters().log_bytes.load(Relaxed);
     let write = || {
         let guard = storage.clock.pin().expect("an open clock");
         writer.write_record(&guard, &[7; 4096], Persistence::PerEpoch).expect("room");

@@ -18,7 +18,7 @@ use crate::sync_wakers::SyncWakers;
 use crate::transaction::FallbackLock;
 use holm_medium::sync::{Mutex, MutexGuard, thread};
 use holm_medium::vfs::How;
-use holm_medium::{Background, LeafIndex, MediumError, ReadOnlyLock, is_background_thread};
+use holm_medium::{Background, LeafIndex, MediumError, Meter, ReadOnlyLock, is_background_thread};
 use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
 use std::sync::Arc;
 
@@ -45,21 +45,36 @@ pub(crate) struct Engine {
 
 /// What makes the writes of an open database durable.
 pub(crate) enum Session {
-    /// Files, and the threads that work on them.
-    Files(Box<Mutex<Background>>),
+    /// Files, and the threads that work on them. The lock is held throughout a close.
+    Files {
+        /// Dropped first: its drop shrinks the files, which the meter keeps locked.
+        background: Box<Mutex<Background>>,
+        /// For statistics, which wait for no close.
+        meter: Meter,
+    },
     /// A medium that flushes. The caller ends the epochs, and there is nothing to close.
     Medium,
 }
 
 impl Session {
     pub(crate) fn files(background: Background) -> Self {
-        Session::Files(Box::new(Mutex::new(background)))
+        Session::Files { meter: background.meter(), background: Box::new(Mutex::new(background)) }
     }
 
     /// Returns the threads; `None` over a medium without files.
     pub(crate) fn background(&self) -> Option<MutexGuard<'_, Background>> {
         match self {
-            Session::Files(background) => Some(background.lock().unwrap_or_else(|poisoned| poisoned.into_inner())),
+            Session::Files { background, .. } => {
+                Some(background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+            }
+            Session::Medium => None,
+        }
+    }
+
+    /// Returns what measures the files; `None` over a medium without files.
+    pub(crate) fn meter(&self) -> Option<&Meter> {
+        match self {
+            Session::Files { meter, .. } => Some(meter),
             Session::Medium => None,
         }
     }

@@ -241,9 +241,9 @@ impl Stats {
         let mut stats = Stats::of_contents(engine.view());
         stats.sweep = SweepStats::of(engine.sweeper.counters());
         stats.feeds = engine.subscribers.as_ref().map(|subscribers| subscribers.stats()).unwrap_or_default();
-        let Some(background) = engine.session.background() else { return stats };
-        stats.space.disk_bytes = background.disk_bytes().unwrap_or(0);
-        let counters = background.counters();
+        let Some(meter) = engine.session.meter() else { return stats };
+        stats.space.disk_bytes = meter.disk_bytes().unwrap_or(0);
+        let counters = meter.counters();
         let read = |number: &AtomicU64| number.load(Relaxed);
         stats.space.grow_stalls = read(&counters.grow_stalls);
         stats.epochs.longest_wait_ns = read(&counters.longest_pin_wait_ns);

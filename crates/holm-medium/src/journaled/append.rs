@@ -13,7 +13,11 @@ use crate::sync::MutexGuard;
 pub(super) fn append_if_there_is_room(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<bool> {
     let mut journal = shared.journal();
     let due_at = aim(shared, &mut journal, epoch_record)?;
-    Ok(try_append(shared, &mut journal, epoch_record, due_at)?.is_none())
+    let lacks_room = try_append(shared, &mut journal, epoch_record, due_at)?.is_some();
+    if !lacks_room {
+        accept(shared, journal);
+    }
+    Ok(!lacks_room)
 }
 
 /// Appends to the log; when that is full, once a checkpoint has released segments.
@@ -24,7 +28,14 @@ pub(super) fn append(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<
     while let Some(error) = try_append(shared, &mut journal, epoch_record, due_at)? {
         journal = make_room(shared, journal, epoch_record.padded_len(), error, &mut tried)?;
     }
+    accept(shared, journal);
     Ok(())
+}
+
+/// Lets writers go on whom an earlier refusal has stopped. Who is told of that may look at the journal.
+fn accept(shared: &Shared, journal: MutexGuard<'_, Journal>) {
+    drop(journal);
+    shared.storage().clock.accept();
 }
 
 /// Aims at the size that segments are to have, and adds one if the log needs it. Returns how many bytes of the log make
@@ -47,7 +58,6 @@ fn try_append(
         Err(error) if error.is_log_full() || (error.is_no_space() && !journal.log.is_poisoned()) => Ok(Some(error)),
         Err(error) => Err(error),
         Ok(()) => {
-            shared.storage().clock.accept();
             journal.epoch = epoch_record.epoch();
             epoch_record.places().for_each(|(loc, bytes)| journal.touched.mark(loc, bytes));
             if journal.log.used_bytes() > due_at && !journal.log.awaits_release() {
@@ -94,6 +104,8 @@ fn make_room<'a>(
     } else {
         let error = postponed.unwrap_or(error);
         let clock = &shared.storage().clock;
+        // Who is told of the refusal may look at the journal.
+        drop(journal);
         clock.refuse(&error);
         // After the refusal: a checkpoint that fails from now on is another attempt. Without this, one that failed
         // before the caller freed space would be counted again and again until the next one begins.
@@ -101,7 +113,7 @@ fn make_room<'a>(
         if clock.is_stopped() {
             return Err(error);
         }
-        journal = shared.wait_for_checkpoint(journal);
+        journal = shared.wait_for_checkpoint(shared.journal());
         shared.refuse_if_failed()?;
     }
     Ok(journal)

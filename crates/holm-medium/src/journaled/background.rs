@@ -5,8 +5,8 @@
 //! afterwards. It also marks the superblock, so that the next open trusts nothing that was not logged.
 
 use super::close::{MakeIndex, close};
-use super::counters::JournalCounters;
 use super::data_files::Journaled;
+use super::meter::Meter;
 use super::opened_state::OpenedState;
 use super::state::Shared;
 use super::{due, group_commit, preallocate};
@@ -99,19 +99,9 @@ impl Background {
         let _ = self.shared.make_index.set(make_index);
     }
 
-    /// The counters since open.
-    pub fn counters(&self) -> &JournalCounters {
-        self.shared.counters()
-    }
-
-    /// Bytes on disk of all files, the log included.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn disk_bytes(&self) -> Result<u64> {
-        let (medium, journal) = (&self.shared.storage().medium, self.shared.journal());
-        let io = |error| MediumError::io("measuring", &medium.dir, error);
-        Ok(journal.log.disk_bytes()? + journal.superblock_file.disk_bytes().map_err(io)? + medium.disk_bytes()?)
+    /// Returns what measures the database, also while this is closed.
+    pub fn meter(&self) -> Meter {
+        Meter(self.shared.clone())
     }
 
     /// Refuses if the path of the folder leads elsewhere by now: to nothing, or to another database.

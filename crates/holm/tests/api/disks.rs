@@ -17,6 +17,7 @@ type Written = (u64, Vec<u8>);
 #[derive(Clone, Default)]
 pub(crate) struct Disk {
     broken: Arc<AtomicBool>,
+    full: Arc<AtomicBool>,
     measured: Arc<AtomicUsize>,
     held: Arc<Mutex<()>>,
     begun_writes: Arc<AtomicUsize>,
@@ -42,6 +43,11 @@ impl Disk {
     /// Makes later writes and syncs of the log succeed again.
     pub(crate) fn mend_log(&self) {
         self.broken.store(false, SeqCst);
+    }
+
+    /// Keeps the log from growing, or lets it grow again.
+    pub(crate) fn fill_log(&self, full: bool) {
+        self.full.store(full, SeqCst);
     }
 
     /// Makes every sync of a data file wait while the result lives.
@@ -188,6 +194,9 @@ impl VfsFile for Observed {
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        if self.role == Role::Log && self.disk.full.load(SeqCst) {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         self.file.allocate(offset, len)
     }
 

@@ -257,6 +257,42 @@ fn what_is_durable_is_not_pending() {
     looker.lock().expect("no panic").take();
 }
 
+/// A function for news that asks for statistics met the thread that closed the database, or that found the disk full,
+/// and each waited for the other.
+#[test]
+fn a_function_for_news_asks_for_statistics_whoever_calls_it() {
+    let (folder, disk) = (folder(), Disk::default());
+    let builder = tools::builder().vfs(Arc::new(disk.clone()), [0; 2]).durability(Durability::OnSync);
+    let db = builder.open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let held = Arc::new(Mutex::new(Some(db.clone())));
+    let (seen, looks) = std::sync::mpsc::channel();
+    let asker = held.clone();
+    db.on_sync(move || {
+        if let Some(db) = asker.lock().expect("no panic").as_ref() {
+            seen.send(db.stats().space.disk_bytes).unwrap_or_default();
+        }
+    });
+    let look = || looks.recv_timeout(Duration::from_secs(60)).expect("an answer");
+    disk.fill_log(true);
+    // More than a log that does not grow can take.
+    space.insert("north", vec![7; 4 << 20]).expect("room");
+    let (refusal, refused) = std::sync::mpsc::channel();
+    let syncing = db.clone();
+    std::thread::spawn(move || refusal.send(syncing.sync()));
+    assert!(look() > 0);
+    let refused = refused.recv_timeout(Duration::from_secs(60)).expect("an answer");
+    assert!(matches!(refused, Err(holm::Error::NoSpace { .. })), "{refused:?}");
+    disk.fill_log(false);
+    db.sync().expect("room again");
+    while looks.try_recv().is_ok() {}
+    let (done, closed) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(db.close()));
+    closed.recv_timeout(Duration::from_secs(60)).expect("an end").expect("a sound close");
+    assert!(look() > 0);
+    held.lock().expect("no panic").take();
+}
+
 /// Without a time promise, yet always a prefix: of single writes in order, no later one without the earlier ones.
 #[test]
 fn a_cut_leaves_a_prefix() {

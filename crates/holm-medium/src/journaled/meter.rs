@@ -1,0 +1,29 @@
+//! What a database has done and what it occupies, for who asks: also while its threads stop.
+
+#![forbid(unsafe_code)]
+
+use super::counters::JournalCounters;
+use super::state::Shared;
+use crate::error::{MediumError, Result};
+use std::sync::Arc;
+
+/// Measures one database. It waits for no thread that stops, and for no epoch. The files stay locked until it is
+/// dropped.
+pub struct Meter(pub(super) Arc<Shared>);
+
+impl Meter {
+    /// The counters since open.
+    pub fn counters(&self) -> &JournalCounters {
+        self.0.counters()
+    }
+
+    /// Bytes on disk of all files, the log included. It waits while a record is written to the log.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn disk_bytes(&self) -> Result<u64> {
+        let (medium, journal) = (&self.0.storage().medium, self.0.journal());
+        let io = |error| MediumError::io("measuring", &medium.dir, error);
+        Ok(journal.log.disk_bytes()? + journal.superblock_file.disk_bytes().map_err(io)? + medium.disk_bytes()?)
+    }
+}
