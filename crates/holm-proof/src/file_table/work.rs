@@ -87,10 +87,10 @@ impl Work {
     pub(super) fn before(self) -> Vec<Step> {
         match self {
             Work::Restore => Vec::new(),
-            // Two megabytes and a half, of which a tenth is left.
+            // Seven megabytes, of which a tenth is left: the first large page stays, and more than one behind it can go.
             Work::Compact => {
-                let large = (0..50).map(|key| (0, key, Some((50_000, 1))));
-                let gone = (0..50).filter(|key| key % 10 != 9).map(|key| (0, key, None));
+                let large = (0..70).map(|key| (0, key, Some((100_000, 1))));
+                let gone = (0..70).filter(|key| key % 10 != 9).map(|key| (0, key, None));
                 large.chain(gone).map(Step::Write).collect()
             }
             _ => (0..40).map(|key| Step::Write((key as usize % 2, key, Some((8 + 9 * key as usize, 1))))).collect(),
@@ -122,7 +122,7 @@ impl Work {
             Work::Drop => vec![put(5, 30, 2), Step::Drop(1), Step::Sync, put(6, 30, 2), Step::Close, Step::Open],
             Work::Close => vec![put(5, 30, 2), Step::Close],
             Work::Open => vec![Step::Open, put(5, 30, 2), Step::Sync],
-            Work::Compact => vec![Step::Compact, put(60, 50_000, 2), Step::Sync],
+            Work::Compact => vec![Step::Compact, put(80, 50_000, 2), Step::Sync],
             Work::Apply => vec![Step::Apply],
             Work::Restore => vec![Step::Restore],
         }
