@@ -81,6 +81,8 @@ pub struct Compact {
     cursor: LeafCursor<crate::keys::Records>,
     /// The copy of a record.
     words: Vec<u64>,
+    /// The first damage met.
+    damage: Option<Error>,
 }
 
 impl fmt::Debug for Compact {
@@ -153,7 +155,8 @@ impl Compact {
     ///
     /// # Errors
     /// [`Invalid`](Error::Invalid): the database is a copy that the next incremental backup can be applied to, and a
-    /// move would end that. Otherwise as a put, and as [`Database::sync`]; what was moved before stays so.
+    /// move would end that. [`Corrupt`](Error::Corrupt): a leaf is damaged; its keyspace stays as it is from there on,
+    /// and the rest of the run was done. Otherwise as a put, and as [`Database::sync`]; what was moved before stays so.
     pub fn run(mut self, mut watch: impl FnMut(&CompactReport) -> ControlFlow<()>) -> Result<CompactReport> {
         let untouched = || is_untouched_copy(&self.engine.store, &self.engine.catalog);
         if self.engine.increments.outside(untouched).unwrap_or(Ok(true))? {
@@ -168,7 +171,7 @@ impl Compact {
             false => self.move_forwards(begun, &mut watch)?,
         }
         self.report.bytes_released += self.engine.store.storage.give_space_back()?;
-        Ok(self.report)
+        self.damage.map_or(Ok(self.report), Err)
     }
 
     /// Moves the last records into free space before them, in passes.
@@ -221,8 +224,7 @@ impl Compact {
                 low = match visit(self, &tree, &key, watch) {
                     Ok(ControlFlow::Continue(next)) => next.filter(|next| *next > key),
                     Ok(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
-                    Err(Error::Dropped { .. }) => None,
-                    Err(error) => return Err(error),
+                    Err(error) => self.pass_over(error).map(|()| None)?,
                 };
                 if watch(&self.report).is_break() {
                     return Ok(ControlFlow::Break(()));
@@ -231,6 +233,18 @@ impl Compact {
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Ends with a keyspace that is dropped or damaged; the others have nothing to do with that.
+    fn pass_over(&mut self, error: Error) -> Result<()> {
+        match error {
+            Error::Dropped { .. } => Ok(()),
+            Error::Corrupt { .. } => {
+                self.damage.get_or_insert(error);
+                Ok(())
+            }
+            _ => Err(error),
+        }
     }
 
     /// Sleeps until the bytes moved since `begun` are no more than the rate allows.
@@ -348,6 +362,7 @@ impl Database {
             report: CompactReport::default(),
             cursor: LeafCursor::default(),
             words: Vec::new(),
+            damage: None,
         }
     }
 }

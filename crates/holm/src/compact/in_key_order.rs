@@ -6,7 +6,7 @@
 //! its next turn two epochs later: without that, most leaves would be split.
 
 use super::{Compact, CompactReport, To};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::record::{self, Place};
 use holm_medium::sync::Instant;
@@ -134,9 +134,9 @@ impl Compact {
         for _ in 0..leaf.moves {
             let Some(key) = leaf.keys.pop_front() else { break };
             let to = &mut To::Into { run: &mut leaf.run, beside: piece };
-            match self.move_record(&leaf.tree, &key, to) {
-                Err(Error::Dropped { .. }) => leaf.keys.clear(),
-                moved => moved?,
+            if let Err(error) = self.move_record(&leaf.tree, &key, to) {
+                self.pass_over(error)?;
+                leaf.keys.clear();
             }
         }
         leaf.moved = self.engine.store.clock().active();

@@ -332,3 +332,38 @@ fn a_damaged_keyspace_keeps_no_other_from_being_swept() {
         }
     }
 }
+
+/// Regression: a compaction ended at a damaged leaf, so that keyspaces behind it were never compacted, and no space was
+/// given back.
+#[test]
+fn a_damaged_keyspace_keeps_no_other_from_being_compacted() {
+    for in_key_order in [false, true] {
+        let folder = folder();
+        let path = folder.path().join("sea.holm");
+        let db = Database::open(&path).expect("a new one");
+        let [reefs, tides] = ["reefs", "tides"].map(|name| db.keyspace(name).expect("a keyspace"));
+        (0..5_000).for_each(|number| reefs.insert(key(number), "coral").expect("an insertion"));
+        drop((reefs, tides));
+        db.close().expect("closing");
+        let block = a_leaf(&path);
+        let mut leaves = std::fs::read(path.join("leaves")).expect("there");
+        leaves[512 * block + 24..512 * block + 52].iter_mut().for_each(|byte| *byte ^= 0x55);
+        std::fs::write(path.join("leaves"), leaves).expect("writing");
+        let db = Database::open(&path).expect("opening reads no leaf");
+        let tides = db.keyspace("tides").expect("a keyspace");
+        let scattered = (0..60_000_u32).map(|number| number * 7_919 % 60_000);
+        scattered.for_each(|number| tides.insert(number.to_be_bytes(), [7; 100]).expect("an insertion"));
+        for number in (0..60_000_u32).filter(|number| number % 10 != 0) {
+            assert!(tides.remove(number.to_be_bytes()).expect("sound"));
+        }
+        let compact = if in_key_order { db.compact().in_key_order() } else { db.compact() };
+        let mut last = None;
+        let run = compact.run(|report| {
+            last = Some(*report);
+            ControlFlow::Continue(())
+        });
+        assert!(is_corrupt(run));
+        assert!(last.is_some_and(|report| report.records_moved > 1_000), "{last:?}");
+        assert!(db.stats().space.released_bytes >= 2 << 20, "{:?}", db.stats().space);
+    }
+}
