@@ -77,8 +77,11 @@ impl CommittedMarks {
 
     /// Notes a mark that was committed in an epoch.
     pub(crate) fn note(&self, store: &Store, epoch: Epoch, mark: u64) {
-        let mut marks = self.lock();
-        marks.note_durable(store.clock().durable());
+        let (durable, mut marks) = (store.clock().durable(), self.lock());
+        // Not with each commit: many marks wait for one epoch.
+        if marks.recent.front().is_some_and(|(epoch, _)| *epoch <= durable) {
+            marks.note_durable(durable);
+        }
         marks.recent.push_back((epoch, mark));
     }
 
