@@ -483,7 +483,9 @@ impl Database {
     }
 
     /// Verifies everything: the structure of every tree, that `get` finds every key, every record's lengths and
-    /// checksum, and that no two records overlap. Reads all data; writers wait meanwhile.
+    /// checksum, and that no two records overlap. Reads all data; writers wait meanwhile, and what was written just
+    /// before becomes durable only afterwards, unless [`Database::sync`] has made it so. [`Database::scrub`] runs
+    /// beside writers.
     ///
     /// # Errors
     /// None today. A fault is not an error but an entry of [`Report::faults`].

@@ -132,8 +132,8 @@ impl Database {
     /// A reader that needs the contents as well takes both together: see [`Database::snapshot_and_feed`].
     ///
     /// # Errors
-    /// - [`Unsupported`](Error::Unsupported): the design's leaves do not say what an epoch has changed. The designs
-    ///   all that ship do.
+    /// - [`Unsupported`](Error::Unsupported): the design's leaves do not say what an epoch has changed. All that ship
+    ///   do.
     /// - [`Poisoned`](Error::Poisoned): the database was closed, or has failed; [`NoSpace`](Error::NoSpace).
     ///
     /// ```

@@ -85,8 +85,9 @@
 //!
 //! # Isolation
 //!
-//! - Each `get`, `insert` and `remove` is atomic: it takes effect at one instant between its call and its return. Reads
-//!   take no lock and never wait for writers. In [`Strict`], a read waits until its result is durable.
+//! - Each `get`, `insert` and `remove` is atomic: it takes effect at one instant between its call and its return. A
+//!   read takes no lock, and begins anew where a writer changes its leaf; it waits only while a batch or transaction
+//!   stores into that leaf. In [`Strict`], a read waits until its result is durable.
 //! - A [`Batch`] takes effect at one instant: every reader sees all of its writes or none.
 //! - Transactions are strictly serializable, ranges without phantoms included. [`Database::transact`] runs one until it
 //!   commits, [`Database::read`] reads at one instant, [`Database::begin`] hands one out. What a transaction reads

@@ -156,9 +156,10 @@ impl Database {
     }
 
     /// Lets a function be called whenever [`PendingSync::is_done`] may answer anew, failures included, for as long as
-    /// the database is open. A thread of the database calls it and ends no epoch meanwhile, so it should only wake
-    /// others; it must not wait for the database. If it panics, that is logged and has no other effect. What it owns
-    /// lives as long as the database: a handle of it would keep it open for ever.
+    /// the database is open. It is called by a thread of the database, by one that waits for an epoch, or by one that
+    /// closes the database. No epoch ends meanwhile, so it should only wake others; it must not wait for the database,
+    /// and so not write in [`Strict`](crate::Durability::Strict). If it panics, that is logged and has no other effect.
+    /// What it owns lives as long as the database: a handle of it would keep it open for ever.
     pub fn on_sync(&self, call: impl Fn() + Send + Sync + 'static) {
         self.engine.store.clock().on_news(call);
     }

@@ -5,7 +5,7 @@
  * Codes. Every function that can fail returns a code: HOLM_OK; HOLM_ABSENT, which is a result and no error; or a
  * negative code, which is an error. Each function lists the errors that are specific to it. In addition, NULL for a
  * required argument is INVALID. A call that the operating system refuses is IO, NO_SPACE or READ_ONLY, listed or not. A
- * program that ignores SIGXFSZ sees a limit on the size of files as IO; the signal ends any other program.
+ * limit on the size of files is NO_SPACE, and sends no SIGXFSZ, but where the caller's own descriptor is written to.
  * holm_message() returns the message of an error, on the same thread, until the thread's next call that fails. Each
  * thread has its own message, so no call has a parameter for it, and no caller has to free it. It is also available
  * after holm_open(), which leaves no handle when it fails.

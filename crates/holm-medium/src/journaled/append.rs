@@ -32,7 +32,8 @@ pub(super) fn append(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<
     Ok(())
 }
 
-/// Lets writers go on whom an earlier refusal has stopped. Who is told of that may look at the journal.
+/// Lets writers go on whom an earlier refusal has stopped, without the lock: functions that are called for the news may
+/// look at the journal.
 fn accept(shared: &Shared, journal: MutexGuard<'_, Journal>) {
     drop(journal);
     shared.storage().clock.accept();
@@ -104,7 +105,7 @@ fn make_room<'a>(
     } else {
         let error = postponed.unwrap_or(error);
         let clock = &shared.storage().clock;
-        // Who is told of the refusal may look at the journal.
+        // Functions that are called for the news may look at the journal.
         drop(journal);
         clock.refuse(&error);
         // After the refusal: a checkpoint that fails from now on is another attempt. Without this, one that failed

@@ -87,7 +87,7 @@ impl Work {
     pub(super) fn before(self) -> Vec<Step> {
         match self {
             Work::Restore => Vec::new(),
-            // Seven megabytes, of which a tenth is left: the first large page stays, and more than one behind it can go.
+            // Seven megabytes, of which a tenth is left: large pages behind the first one can go.
             Work::Compact => {
                 let large = (0..70).map(|key| (0, key, Some((100_000, 1))));
                 let gone = (0..70).filter(|key| key % 10 != 9).map(|key| (0, key, None));

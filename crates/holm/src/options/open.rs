@@ -13,8 +13,9 @@ use std::sync::Arc;
 impl Builder {
     /// Opens the database in a folder, and recovers it if it was not closed cleanly.
     ///
-    /// The open reads every leaf on all cores: about 0.3 s for a million small records. [`Database::recovery`] reports
-    /// what was recovered. The database is locked until its last handle is dropped.
+    /// After a close the open reads an index: some 50 ms for ten million small records. After a crash it reads every
+    /// leaf, on all cores: some 200 ms for as many. [`Database::recovery`] reports what was recovered. The database is
+    /// locked until its last handle is dropped.
     ///
     /// # Errors
     /// - [`NotFound`](crate::Error::NotFound): the folder has no database, and [`Builder::create`] is `false`.
