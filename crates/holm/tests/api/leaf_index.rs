@@ -145,16 +145,22 @@ fn a_leaf(path: &Path) -> usize {
     used[used.len() / 2]
 }
 
+/// Damages a leaf of a closed database, and returns the leaves as they were.
+fn damage_a_leaf(path: &Path) -> Vec<u8> {
+    let block = a_leaf(path);
+    let sound = std::fs::read(path.join("leaves")).expect("there");
+    let mut leaves = sound.clone();
+    // A fingerprint: only a checksum can tell.
+    leaves[512 * block + 24..512 * block + 52].iter_mut().for_each(|byte| *byte ^= 0x55);
+    std::fs::write(path.join("leaves"), leaves).expect("writing");
+    sound
+}
+
 /// A database, one leaf of which is damaged after it was closed.
 fn damaged(folder: &Path) -> (PathBuf, Model, Vec<u8>) {
     let path = folder.join("sea.holm");
     let model = filled(&path);
-    let block = a_leaf(&path);
-    let mut leaves = std::fs::read(path.join("leaves")).expect("there");
-    let sound = leaves.clone();
-    // A fingerprint: only a checksum can tell.
-    leaves[512 * block + 24..512 * block + 52].iter_mut().for_each(|byte| *byte ^= 0x55);
-    std::fs::write(path.join("leaves"), leaves).expect("writing");
+    let sound = damage_a_leaf(&path);
     (path, model, sound)
 }
 
@@ -289,10 +295,7 @@ fn a_damaged_keyspace_is_dropped_alone() {
         (0..count).for_each(|number| space.insert(key(number), "coral").expect("an insertion"));
     }
     db.close().expect("closing");
-    let block = a_leaf(&path);
-    let mut leaves = std::fs::read(path.join("leaves")).expect("there");
-    leaves[512 * block + 24..512 * block + 52].iter_mut().for_each(|byte| *byte ^= 0x55);
-    std::fs::write(path.join("leaves"), leaves).expect("writing");
+    damage_a_leaf(&path);
     let db = Database::open(&path).expect("opening reads no leaf");
     assert!(is_corrupt(db.drop_keyspace("reefs")));
     assert!(db.existing_keyspace("reefs").expect("the names are sound").is_none());
@@ -315,10 +318,7 @@ fn a_damaged_keyspace_keeps_no_other_from_being_swept() {
         (0..5_000).for_each(|number| reefs.insert(key(number), "coral").expect("an insertion"));
         drop((reefs, tides));
         db.close().expect("closing");
-        let block = a_leaf(&path);
-        let mut leaves = std::fs::read(path.join("leaves")).expect("there");
-        leaves[512 * block + 24..512 * block + 52].iter_mut().for_each(|byte| *byte ^= 0x55);
-        std::fs::write(path.join("leaves"), leaves).expect("writing");
+        damage_a_leaf(&path);
         let db = Database::builder().sweep(sweep).open(&path).expect("opening reads no leaf");
         let tides = db.keyspace("tides").expect("a keyspace");
         // The sweeper has met the damage by the second time.
@@ -345,10 +345,7 @@ fn a_damaged_keyspace_keeps_no_other_from_being_compacted() {
         (0..5_000).for_each(|number| reefs.insert(key(number), "coral").expect("an insertion"));
         drop((reefs, tides));
         db.close().expect("closing");
-        let block = a_leaf(&path);
-        let mut leaves = std::fs::read(path.join("leaves")).expect("there");
-        leaves[512 * block + 24..512 * block + 52].iter_mut().for_each(|byte| *byte ^= 0x55);
-        std::fs::write(path.join("leaves"), leaves).expect("writing");
+        damage_a_leaf(&path);
         let db = Database::open(&path).expect("opening reads no leaf");
         let tides = db.keyspace("tides").expect("a keyspace");
         let scattered = (0..60_000_u32).map(|number| number * 7_919 % 60_000);
