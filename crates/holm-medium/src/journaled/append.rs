@@ -13,11 +13,11 @@ use crate::sync::MutexGuard;
 pub(super) fn append_if_there_is_room(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<bool> {
     let mut journal = shared.journal();
     let due_at = aim(shared, &mut journal, epoch_record)?;
-    let lacks_room = try_append(shared, &mut journal, epoch_record, due_at)?.is_some();
-    if !lacks_room {
+    let is_appended = try_append(shared, &mut journal, epoch_record, due_at)?.is_none();
+    if is_appended {
         accept(shared, journal);
     }
-    Ok(!lacks_room)
+    Ok(is_appended)
 }
 
 /// Appends to the log; when that is full, once a checkpoint has released segments.
