@@ -52,16 +52,27 @@ pub(crate) struct CommittedMarks(Mutex<RecentMarks>);
 struct RecentMarks {
     durable: Option<u64>,
     /// In the order in which their commits returned.
-    recent: VecDeque<(Epoch, u64)>,
+    recent: VecDeque<RecentMark>,
+}
+
+#[derive(Clone, Copy)]
+struct RecentMark {
+    epoch: Epoch,
+    mark: u64,
+}
+
+impl RecentMark {
+    fn is_durable(self, durable: Epoch) -> bool {
+        self.epoch <= durable
+    }
 }
 
 impl RecentMarks {
     /// Forgets the marks whose epochs are durable, except for the greatest.
     fn note_durable(&mut self, durable: Epoch) {
-        let is_durable = |(epoch, _): &(Epoch, u64)| *epoch <= durable;
-        let greatest = self.recent.iter().filter(|entry| is_durable(entry)).map(|(_, mark)| *mark).max();
-        self.durable = self.durable.max(greatest);
-        self.recent.retain(|entry| !is_durable(entry));
+        let durable_marks = self.recent.iter().filter(|recent| recent.is_durable(durable));
+        self.durable = self.durable.max(durable_marks.map(|recent| recent.mark).max());
+        self.recent.retain(|recent| !recent.is_durable(durable));
     }
 }
 
@@ -79,10 +90,10 @@ impl CommittedMarks {
     pub(crate) fn note(&self, store: &Store, epoch: Epoch, mark: u64) {
         let (durable, mut marks) = (store.clock().durable(), self.lock());
         // Not with each commit: many marks wait for one epoch.
-        if marks.recent.front().is_some_and(|(epoch, _)| *epoch <= durable) {
+        if marks.recent.front().is_some_and(|first| first.is_durable(durable)) {
             marks.note_durable(durable);
         }
-        marks.recent.push_back((epoch, mark));
+        marks.recent.push_back(RecentMark { epoch, mark });
     }
 
     pub(crate) fn durable(&self, store: &Store) -> Option<u64> {
@@ -98,7 +109,8 @@ mod tests {
 
     #[test]
     fn the_greatest_durable_mark_counts() {
-        let mut marks = RecentMarks { durable: Some(3), recent: VecDeque::from([(10, 4), (11, 6), (10, 5), (12, 7)]) };
+        let recent = [(10, 4), (11, 6), (10, 5), (12, 7)].map(|(epoch, mark)| RecentMark { epoch, mark });
+        let mut marks = RecentMarks { durable: Some(3), recent: recent.into() };
         marks.note_durable(9);
         assert_eq!((marks.durable, marks.recent.len()), (Some(3), 4));
         marks.note_durable(11);

@@ -410,8 +410,8 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "a mark counts as durable one epoch early",
         file: "crates/holm/src/mark.rs",
-        before: "*epoch <= durable",
-        after: "*epoch <= durable + 1",
+        before: "self.epoch <= durable",
+        after: "self.epoch <= durable + 1",
     },
     Seeded {
         name: "an increment of a backup lacks the epoch after its base",
