@@ -15,8 +15,9 @@
 //! `clock.rs` puts four parts together. `labels.rs` is the clock proper: the active and the durable epoch, the latest
 //! snapshot (`instant.rs`), and the slots where operations announce themselves (`guard.rs`, `barrier.rs`, `stuck.rs`).
 //! `admission.rs` decides which operations may write now (`backpressure.rs`). `requests.rs` is where threads wait for
-//! the thread that ends epochs, and it for them; `commit_leader.rs` lets them end one themselves. `dirty_lines.rs`
-//! knows what the open epochs have written (`dirty.rs`). `failure.rs` is why nothing is acknowledged any more.
+//! the thread that ends epochs, and it for them; `commit_leader.rs` lets them end one themselves, and `listeners.rs`
+//! calls what is to be called for news. `dirty_lines.rs` knows what the open epochs have written (`dirty.rs`).
+//! `failure.rs` is why nothing is acknowledged any more.
 
 #![forbid(unsafe_code)]
 
@@ -32,6 +33,7 @@ mod guard;
 mod instant;
 mod label;
 mod labels;
+mod listeners;
 mod requests;
 mod stuck;
 

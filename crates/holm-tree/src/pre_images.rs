@@ -13,7 +13,8 @@
 //! snapshot needs it. A filter for each leaf answers for most writers without a lock (`pre_image_filter`).
 //!
 //! Writers come here under the latch of the leaf, and readers validate the latch afterwards, so a chain and its leaf
-//! belong together. Locks are taken in the order `changes`, one shard of chains, one shard of payloads, `open`.
+//! belong together. Locks are taken in the order one shard of chains, one shard of payloads, `open`; the clock takes
+//! `open` alone.
 
 use crate::keys::{Keys, Slot};
 use crate::pre_image_filter::{Named, PreImageFilter};
@@ -106,8 +107,6 @@ type Chain = Vec<Arc<PreImage>>;
 
 /// The pre-images of all leaves of a tree set.
 pub(crate) struct PreImages {
-    /// Held while a snapshot begins or closes.
-    changes: Mutex<()>,
     /// The chains, by the leaf's number.
     shards: Vec<Mutex<HashMap<u32, Chain>>>,
     /// The number of chains.
@@ -129,7 +128,6 @@ pub(crate) struct PreImages {
 impl Default for PreImages {
     fn default() -> Self {
         PreImages {
-            changes: Mutex::default(),
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             chains: AtomicU64::new(0),
             filters: Slab::default(),
@@ -168,7 +166,6 @@ impl PreImages {
 
     /// Begins a generation with `begin`, which gets a function to call before any writer can see the generation.
     pub(crate) fn begin<T>(&self, begin: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
-        let _changes = lock(&self.changes);
         begin(&mut |generation| {
             let mut open = lock(&self.open);
             open.insert(generation);
@@ -176,24 +173,29 @@ impl PreImages {
         })
     }
 
-    /// Closes a generation. `end_snapshots` runs if it was the last open one. Returns the payloads that no snapshot
-    /// needs any more; none if the generation is not open. O(leaves changed and payloads retained while snapshots are
-    /// open).
-    pub(crate) fn close(&self, generation: u64, end_snapshots: impl FnOnce()) -> Vec<Released> {
-        let _changes = lock(&self.changes);
-        let open = {
+    /// Closes a generation. If it was the last open one, `end_snapshots` runs, which asks again whether one is open, at
+    /// a time when none begins. Returns the payloads that no snapshot needs any more; none if the generation is not
+    /// open. O(leaves changed and payloads retained while snapshots are open); a snapshot that begins meanwhile does
+    /// not wait for that.
+    pub(crate) fn close(&self, generation: u64, end_snapshots: impl FnOnce(&dyn Fn() -> bool)) -> Vec<Released> {
+        let was_last = {
             let mut open = lock(&self.open);
             if !open.remove(&generation) {
                 return Vec::new();
             }
             self.publish(&open);
-            open.clone()
+            open.is_empty()
         };
-        if open.is_empty() {
-            end_snapshots();
+        if was_last {
+            end_snapshots(&|| !lock(&self.open).is_empty());
         }
         for shard in &self.shards {
             let mut chains = lock(shard);
+            if chains.is_empty() {
+                continue;
+            }
+            // Not before the shard's lock: a snapshot that has begun meanwhile may have pre-images in it.
+            let open = lock(&self.open).clone();
             let before = chains.len();
             chains.retain(|_, chain| {
                 prune(chain, &open);
@@ -205,6 +207,10 @@ impl PreImages {
         let mut freed = Vec::new();
         for shard in &self.retained {
             let mut payloads = lock(shard);
+            if payloads.is_empty() {
+                continue;
+            }
+            let open = lock(&self.open).clone();
             payloads.retain(|retained| {
                 let needed = is_open_within(&open, retained.after, retained.upto);
                 if !needed {

@@ -496,12 +496,12 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
             })
         });
         begun.inspect_err(|_| {
-            self.pre_images.close(generation, || clock.end_snapshots()).into_iter().for_each(released);
+            self.pre_images.close(generation, |is_open| clock.end_snapshots(is_open)).into_iter().for_each(released);
         })
     }
 
     fn close_snapshot(&self, generation: u64) -> Vec<Released> {
-        self.pre_images.close(generation, || self.writer.storage().clock.end_snapshots())
+        self.pre_images.close(generation, |is_open| self.writer.storage().clock.end_snapshots(is_open))
     }
 
     fn snapshot_bytes(&self) -> (u64, u64) {

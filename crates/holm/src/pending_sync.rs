@@ -156,10 +156,11 @@ impl Database {
     }
 
     /// Lets a function be called whenever [`PendingSync::is_done`] may answer anew, failures included, for as long as
-    /// the database is open. It is called by a thread of the database, by one that waits for an epoch, or by one that
-    /// closes the database. No epoch ends meanwhile, so it should only wake others; it must not wait for the database,
-    /// and so not write in [`Strict`](crate::Durability::Strict). If it panics, that is logged and has no other effect.
-    /// What it owns lives as long as the database: a handle of it would keep it open for ever.
+    /// the database is open. A thread of the database calls it that does nothing else, and wakes the tasks that await
+    /// syncs; news in quick succession may be one call. So the function may do anything, [`Database::sync`] included,
+    /// and no commit waits for it; but other functions and tasks have their news once it has returned, a close waits
+    /// for it, and [`Database::close`] there is refused. If it panics, that is logged and has no other effect. What it
+    /// owns lives as long as the database: a handle of it would keep it open for ever.
     pub fn on_sync(&self, call: impl Fn() + Send + Sync + 'static) {
         self.engine.store.clock().on_news(call);
     }

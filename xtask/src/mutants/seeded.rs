@@ -80,7 +80,7 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "what was retained for a snapshot that does not begin is lost",
         file: "crates/holm-tree/src/tree_set.rs",
-        before: "self.pre_images.close(generation, || clock.end_snapshots()).into_iter().for_each(released);",
+        before: "self.pre_images.close(generation, |is_open| clock.end_snapshots(is_open)).into_iter().for_each(released);",
         after: "self.pre_images.close(generation, || clock.end_snapshots());",
     },
     Seeded {
@@ -372,10 +372,11 @@ const SEEDED: &[Seeded] = &[
         after: "clock.publish(ended); if !append(shared, epoch_record)? {",
     },
     Seeded {
-        name: "the thread that waits calls the functions for news",
-        file: "crates/holm-medium/src/epoch/requests.rs",
-        before: "if asked.turn == Turn::Leader {",
-        after: "if false {",
+        name: "the thread that ends an epoch calls the functions for news",
+        file: "crates/holm-medium/src/epoch/listeners.rs",
+        before: "let mut state = self.lock();\n        if !state.listeners.is_empty() {",
+        after: "let mut state = self.lock();\n        let listeners = state.listeners.clone();\n        drop(state);\n        \
+                listeners.iter().for_each(|listener| listener());\n        state = self.lock();\n        if false {",
     },
     Seeded {
         name: "the thread that waits passes over its panic",

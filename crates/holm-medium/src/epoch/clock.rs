@@ -15,8 +15,8 @@ use super::requests::{Requests, WantedEpoch};
 use super::stuck::Stuck;
 use crate::error::{MediumError, Result};
 use crate::loc::LINE;
-use crate::sync;
 use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::{self, Mutex};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub struct Clock {
     admission: Admission,
     requests: Requests,
     dirty: DirtyLines,
+    /// Held while a snapshot is to begin with the next epoch.
+    between_epochs: Mutex<()>,
 }
 
 /// Before the first operation, and for any thread.
@@ -37,6 +39,7 @@ impl Clock {
             admission: Admission::new(),
             requests: Requests::default(),
             dirty: DirtyLines::new(reserved),
+            between_epochs: Mutex::default(),
         };
         clock.restart(active);
         clock
@@ -186,10 +189,20 @@ impl Clock {
         self.requests.has_ended(&self.labels, wanted)
     }
 
-    /// Lets a function be called, for as long as the clock lives, whenever [`Clock::is_durable`] may answer anew. The
-    /// thread that ends epochs calls it, and goes on only after the call. A thread that waits for an epoch never does.
+    /// Lets a function be called, for as long as the clock lives, whenever [`Clock::is_durable`] may answer anew, by
+    /// the thread that is in [`Clock::call_listeners`].
     pub fn on_news(&self, listener: impl Fn() + Send + Sync + 'static) {
-        self.requests.listen(Arc::new(listener));
+        self.requests.listeners.add(Arc::new(listener));
+    }
+
+    /// Calls the functions of [`Clock::on_news`] for all news, until [`Clock::end_news`].
+    pub fn call_listeners(&self) {
+        self.requests.listeners.call();
+    }
+
+    /// Says that no news comes any more.
+    pub fn end_news(&self) {
+        self.requests.listeners.end();
     }
 
     /// Requests the end of the active epoch now, without waiting for it.
@@ -200,8 +213,7 @@ impl Clock {
     /// Begins a generation of snapshots. Every operation that has validated its label by then belongs to the
     /// generation, and no operation that validates later; such an operation sees [`Guard::has_snapshots`]. `begin` gets
     /// the generation before any operation can see it. Returns the generation and the active epoch. O(1); waits for
-    /// operations that hold the clock. Calls of this, of [`Clock::begin_snapshot_between_epochs`] and of
-    /// [`Clock::end_snapshots`] come one after the other.
+    /// operations that hold the clock, and for the end of the epoch if a snapshot is to begin with it.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`].
@@ -210,19 +222,20 @@ impl Clock {
             if let Some(begun) = self.labels.begin_snapshot(&mut begin)? {
                 return Ok(begun);
             }
-            // After millions of snapshots, the next epoch must begin first.
+            // After millions of snapshots, or before one whose generation is set, the next epoch must begin first.
             self.wait_durable(self.active())?;
         }
     }
 
     /// As [`Clock::begin_snapshot`], at the end of an epoch: every operation of that epoch belongs to the generation,
     /// and no operation of the next. Returns the generation and the epoch, once the epoch is durable; requests its end
-    /// at once.
+    /// at once. One call waits for another.
     ///
     /// # Errors
     /// As [`Clock::wait_durable`]; [`MediumError::OutOfEpochs`] in the last epoch. The generation may have begun or
     /// not, and belongs to nobody.
     pub fn begin_snapshot_between_epochs(&self, begin: impl FnMut(u64)) -> Result<(u64, Epoch)> {
+        let _one = self.between_epochs.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let generation = self.labels.request_snapshot(begin)?;
         loop {
             let waited = self.wait_durable(self.active()).and_then(|()| self.labels.failure().refuse_if_ended());
@@ -234,9 +247,9 @@ impl Clock {
         }
     }
 
-    /// Says that no snapshot is open any more.
-    pub fn end_snapshots(&self) {
-        self.labels.end_snapshots();
+    /// Says that no snapshot is open any more, unless `is_open` finds one, while none can begin.
+    pub fn end_snapshots(&self, is_open: impl FnOnce() -> bool) {
+        self.labels.end_snapshots(is_open);
     }
 
     /// Runs `look` while no operation that writes is in progress: it waits for those that have begun, and others wait

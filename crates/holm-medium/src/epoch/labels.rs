@@ -157,12 +157,12 @@ impl Labels {
 
     /// Begins a generation of snapshots: every operation that has validated its label belongs to it, and no operation
     /// that validates later. `begin` gets the generation before any operation can. Returns the generation and the
-    /// active epoch; `None` if the epoch has had too many of them.
+    /// active epoch; `None` if the epoch has had too many of them, or if one is to begin with the next epoch.
     pub(super) fn begin_snapshot(&self, begin: impl FnOnce(u64)) -> Result<Option<(u64, Epoch)>> {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.failure.refuse_if_ended()?;
         let snapshots = self.snapshots.load(Ordering::Relaxed);
-        if snapshots >= MOST_SNAPSHOTS {
+        if snapshots >= MOST_SNAPSHOTS || self.requested.load(Ordering::Relaxed) != 0 {
             return Ok(None);
         }
         self.snapshots.store(snapshots + 1, Ordering::Relaxed);
@@ -178,7 +178,7 @@ impl Labels {
     }
 
     /// Asks for a generation of snapshots that begins when the active epoch ends: all operations of that epoch belong
-    /// to it, and none of the next. `begin` gets the generation before any operation can.
+    /// to it, and none of the next. `begin` gets the generation before any operation can. No other request may pend.
     pub(super) fn request_snapshot(&self, begin: impl FnOnce(u64)) -> Result<u64> {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.failure.refuse_if_ended()?;
@@ -215,9 +215,12 @@ impl Labels {
         fence(Ordering::SeqCst);
     }
 
-    /// Says that no snapshot is open any more.
-    pub(super) fn end_snapshots(&self) {
+    /// Says that no snapshot is open any more, unless one is by now. None begins while `is_open` looks.
+    pub(super) fn end_snapshots(&self, is_open: impl FnOnce() -> bool) {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if is_open() {
+            return;
+        }
         self.active.store(self.now().without_snapshots().0, Ordering::SeqCst);
     }
 

@@ -5,11 +5,11 @@
 use super::commit_leader::{CommitLeader, Led};
 use super::label::Epoch;
 use super::labels::Labels;
+use super::listeners::Listeners;
 use crate::error::{MediumError, Result};
 use crate::sync::Instant;
 use crate::sync::{Condvar, Mutex, MutexGuard};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{OnceLock, Weak};
 use std::time::Duration;
 
 /// A refusal is returned after this many failed attempts. The first may have begun before the caller freed space, and
@@ -28,8 +28,6 @@ pub(super) struct EpochRequests {
     left: bool,
     /// The thread that ends epochs waits for the leader.
     awaits_leader: bool,
-    /// The listeners are to be called by the thread that ends epochs.
-    news: bool,
     /// The thread that ends epochs has ended its last one, or has failed.
     pub(super) ended: bool,
     /// Why nothing can be written for now, and how often writing was found impossible.
@@ -66,9 +64,6 @@ impl EpochRequests {
     }
 }
 
-/// What is called when there is news about epochs.
-type Listener = Arc<dyn Fn() + Send + Sync>;
-
 /// A wait for an epoch in which no thread is parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WantedEpoch {
@@ -84,7 +79,7 @@ pub(super) struct Requests {
     asked: Mutex<EpochRequests>,
     requested: Condvar,
     epoch_ended: Condvar,
-    listeners: Mutex<Vec<Listener>>,
+    pub(super) listeners: Listeners,
     leader: OnceLock<Weak<dyn CommitLeader>>,
 }
 
@@ -108,38 +103,7 @@ impl Requests {
     /// under the lock, or before [`Requests::pass_lock`].
     pub(super) fn wake(&self) {
         self.epoch_ended.notify_all();
-        if self.listeners().is_empty() {
-            return;
-        }
-        let mut asked = self.lock();
-        if asked.turn == Turn::Leader {
-            // Not here: a listener may wait for a lock that the caller of the leader holds.
-            asked.news = true;
-            self.requested.notify_all();
-            return;
-        }
-        drop(asked);
-        self.call_listeners();
-    }
-
-    fn listeners(&self) -> MutexGuard<'_, Vec<Listener>> {
-        self.listeners.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    fn call_listeners(&self) {
-        // Without the lock, so that a listener may do anything that does not wait for an epoch.
-        let listeners = self.listeners().clone();
-        for listener in listeners {
-            // Their callers' bug: it must not end the thread that makes epochs durable, nor be met by who closes.
-            if catch_unwind(AssertUnwindSafe(|| listener())).is_err() {
-                ::log::error!("holm: a function that is called for news about epochs has panicked");
-            }
-        }
-    }
-
-    /// Lets a function be called whenever there is news for those who wait.
-    pub(super) fn listen(&self, listener: Listener) {
-        self.listeners().push(listener);
+        self.listeners.tell();
     }
 
     /// Requests the end of an epoch now. [`Requests::has_ended`] answers what became of it.
@@ -233,12 +197,6 @@ impl Requests {
         let mut asked = self.lock();
         asked.turn = Turn::Free;
         loop {
-            if std::mem::take(&mut asked.news) {
-                drop(asked);
-                self.call_listeners();
-                asked = self.lock();
-                continue;
-            }
             let active = labels.active();
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             // The last epoch of all stays active when it is durable.

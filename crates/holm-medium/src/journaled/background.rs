@@ -77,6 +77,7 @@ impl Background {
         background.group_commit = Some(background.spawn("holm-commit", group_commit::run)?);
         background.others.push(background.spawn("holm-prealloc", preallocate::run)?);
         background.others.push(background.spawn("holm-check", due::run)?);
+        background.others.push(background.spawn("holm-news", |shared| shared.storage().clock.call_listeners())?);
         Ok(background)
     }
 
@@ -119,6 +120,7 @@ impl Background {
             let _ = thread.join();
         }
         self.shared.stop();
+        self.shared.storage().clock.end_news();
         for thread in self.others.drain(..) {
             let _ = thread.join();
         }

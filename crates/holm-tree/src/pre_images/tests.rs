@@ -46,14 +46,14 @@ fn each_snapshot_finds_what_the_leaf_held() {
     assert_eq!(held(&pre_images, 5, 3), None, "the leaf is as it was");
     keep(&pre_images, 5, 3, &[3]);
     assert_eq!([1, 2, 3].map(|generation| held(&pre_images, 5, generation)), [vec![1], vec![3], vec![3]].map(Some));
-    assert_eq!(pre_images.close(2, || panic!("others are open")), []);
+    assert_eq!(pre_images.close(2, |_| panic!("others are open")), []);
     assert_eq!([1, 3].map(|generation| held(&pre_images, 5, generation)), [vec![1], vec![3]].map(Some));
-    pre_images.close(3, || panic!("one is open"));
+    pre_images.close(3, |_| panic!("one is open"));
     assert_eq!(held(&pre_images, 5, 1), Some(vec![1]));
     let mut ended = false;
-    pre_images.close(1, || ended = true);
+    pre_images.close(1, |_| ended = true);
     assert!(ended && pre_images.bytes() == (0, 0) && pre_images.chains.load(Ordering::Relaxed) == 0);
-    assert_eq!(pre_images.close(1, || panic!("it is closed")), []);
+    assert_eq!(pre_images.close(1, |_| panic!("it is closed")), []);
 }
 
 /// Every order in which three snapshots close: each payload is freed once, and not while a snapshot needs it.
@@ -83,7 +83,7 @@ fn payloads_are_freed_once_and_in_time() {
         };
         let mut kept: BTreeSet<u64> = [1, 2, 3, 10].into();
         for at in 0..3 {
-            for Released { payload, epoch } in pre_images.close(order[at], || ()) {
+            for Released { payload, epoch } in pre_images.close(order[at], |_| ()) {
                 assert!(kept.remove(&payload), "{payload} is freed twice");
                 assert_eq!(epoch, payload, "the epoch in which it gave way, after which the grace period counts");
             }
@@ -103,7 +103,7 @@ fn chains_do_not_grow_with_snapshots_that_close() {
         open(&pre_images, generation);
         keep(&pre_images, 5, generation, &[generation]);
         assert!(retain(&pre_images, 5, generation));
-        assert_eq!(pre_images.close(generation, || ()), [Released { payload: generation, epoch: generation }]);
+        assert_eq!(pre_images.close(generation, |_| ()), [Released { payload: generation, epoch: generation }]);
         assert_eq!(
             (held(&pre_images, 5, 1), pre_images.shard(5).lock().expect("no panic")[&5].len()),
             (Some(vec![1]), 1)
@@ -153,7 +153,7 @@ impl Model {
     fn close(&mut self, generation: u64) {
         self.snapshots.remove(&generation);
         let released: BTreeSet<_> =
-            self.pre_images.close(generation, || ()).iter().map(|released| released.payload).collect();
+            self.pre_images.close(generation, |_| ()).iter().map(|released| released.payload).collect();
         let expected: BTreeSet<_> = self.retained.iter().copied().filter(|payload| !self.is_needed(*payload)).collect();
         assert_eq!(released, expected);
         self.retained.retain(|payload| !released.contains(payload));

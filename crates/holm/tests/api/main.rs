@@ -45,6 +45,7 @@ mod long_values;
 mod marks;
 mod model;
 mod moved;
+mod news;
 mod over_designs;
 mod promises;
 mod ranges;
