@@ -375,10 +375,11 @@ pub trait Index<K: Keys>: Send + Sync {
         request: RangeRemoval<'_, '_, K>,
     ) -> Result<Option<K::Separator>>;
     /// Begins a snapshot of all trees, and returns its generation and the active epoch. The snapshot has every
-    /// operation that took effect before, and no later one. O(1).
+    /// operation that took effect before, and no later one. O(1); when it waits, and its errors:
+    /// [`Clock::begin_snapshot`](holm_medium::Clock::begin_snapshot).
     ///
     /// # Errors
-    /// `Poisoned`.
+    /// As [`Clock::begin_snapshot`](holm_medium::Clock::begin_snapshot).
     fn begin_snapshot(&self) -> Result<(u64, Epoch)>;
     /// As [`Index::begin_snapshot`], between two epochs: the snapshot has every operation of the epoch that is
     /// returned, and none of the next. Returns once that epoch is durable. Writers may see the snapshot before: if it

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::expiry::Deadline;
 use crate::keyspace::Keyspace;
 use crate::slice::Slice;
-use crate::update::{Decision, End};
+use crate::update::{ClosureCalls, Decision, End};
 use std::fmt;
 
 /// Why [`Keyspace::compare_and_swap`] has changed nothing: the key has another value than was expected.
@@ -61,7 +61,8 @@ impl std::error::Error for CompareAndSwapError {}
 /// durable as [`Keyspace::insert`], and O(log n).
 ///
 /// Closures run without any lock. They may use the database, and a panic in one changes nothing. A closure runs again
-/// if another thread has given the key another value meanwhile.
+/// if the key has been given another value meanwhile. After 1,000 calls for one update, [`Conflict`](Error::Conflict)
+/// is returned, and the update has changed nothing: so ends a closure that writes its own key each time.
 ///
 /// In a keyspace with expiry, an expired key is absent. `compare_and_swap`, `fetch_update`, `update_fetch` and
 /// `increment` keep a present key's expiry; [`Keyspace::swap`] clears it, as [`Keyspace::insert`] does.
@@ -121,7 +122,7 @@ impl Keyspace {
     /// Returns a key's value. If the key is absent, stores and returns what the closure makes.
     ///
     /// # Errors
-    /// As [`Keyspace::insert`].
+    /// As [`Keyspace::insert`]; [`Conflict`](Error::Conflict).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -132,9 +133,11 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_or_insert_with(&self, key: impl AsRef<[u8]>, mut make: impl FnMut() -> Vec<u8>) -> Result<Slice> {
+        let mut calls = ClosureCalls::default();
         let (current, made) = self.store().update(self.tree(), key.as_ref(), |current, _| match current {
             Some(_) => Ok((Decision::Keep, Slice::from(&[][..]))),
             None => {
+                calls.count()?;
                 let value = Slice::from(make());
                 Ok((Decision::Put(value.clone()), value))
             }
@@ -146,7 +149,7 @@ impl Keyspace {
     /// for an absent key, and returns `None` to remove it.
     ///
     /// # Errors
-    /// As [`Keyspace::insert`].
+    /// As [`Keyspace::insert`]; [`Conflict`](Error::Conflict).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -169,7 +172,7 @@ impl Keyspace {
     /// As [`Keyspace::fetch_update`], and returns the value after.
     ///
     /// # Errors
-    /// As [`Keyspace::insert`].
+    /// As [`Keyspace::insert`]; [`Conflict`](Error::Conflict).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -194,7 +197,9 @@ impl Keyspace {
         key: &[u8],
         mut update: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
     ) -> Result<(Option<Slice>, Option<Slice>)> {
+        let mut calls = ClosureCalls::default();
         self.store().update(self.tree(), key, |current, _| {
+            calls.count()?;
             let after = update(current.map(|value| &**value)).map(Slice::from);
             Ok((after.clone().map_or(Decision::Remove, Decision::Put), after))
         })
@@ -205,7 +210,7 @@ impl Keyspace {
     /// without a lock.
     ///
     /// # Errors
-    /// As [`Keyspace::insert`].
+    /// As [`Keyspace::insert`]; [`Conflict`](Error::Conflict).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -223,7 +228,9 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn update<T>(&self, key: impl AsRef<[u8]>, mut decide: impl FnMut(Option<&Slice>) -> (Update, T)) -> Result<T> {
+        let mut calls = ClosureCalls::default();
         let (_, answer) = self.store().update(self.tree(), key.as_ref(), |current, _| {
+            calls.count()?;
             let (update, answer) = decide(current);
             Ok((update.into(), answer))
         })?;

@@ -123,10 +123,11 @@ pub(crate) struct FoundAt<T> {
 }
 
 impl OpenGeneration {
-    /// Begins a generation. It has all that has taken effect by then, and nothing later.
+    /// Begins a generation. It has all that has taken effect by then, and nothing later. Also after a close, and after
+    /// a failure.
     ///
     /// # Errors
-    /// `Poisoned`, also after a close.
+    /// Those of an epoch's end, where it waits for one.
     pub(crate) fn begin(engine: &Arc<Engine>) -> Result<Self> {
         let generation = engine.store.add_generation(|| engine.store.index.begin_snapshot())?;
         Ok(OpenGeneration { engine: engine.clone(), generation })

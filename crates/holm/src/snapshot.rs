@@ -90,6 +90,7 @@ impl Snapshot {
     pub(crate) fn of_and<T>(engine: &Arc<Engine>, beside: impl FnOnce(&[Arc<KeyspaceTree>]) -> T) -> Result<(Self, T)> {
         let take = |trees: Vec<_>| (beside(&trees), OpenGeneration::begin(engine), trees);
         let (beside, generation, trees) = engine.catalog.with_trees(take);
+        engine.store.clock().refuse_if_ended()?;
         let snapshot = Snapshot::new(generation?, trees);
         engine.store.wait_stable(snapshot.epoch())?;
         Ok((snapshot, beside))

@@ -4,7 +4,7 @@
 //! database. A change that misses its leaf is tried again, and decided again if the key has another value by then. A
 //! leaf holds several keys, so a neighbour's change causes another attempt, but never another answer.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expiry::{Deadline, ReadView};
 use crate::keys::{Records, SearchKey};
 use crate::keyspace::limit;
@@ -15,6 +15,7 @@ use crate::record::{self, NoRecord};
 use crate::record_buffer::write_record;
 use crate::slice::Slice;
 use crate::store::{Store, WritableStore};
+use crate::transaction::MOST_ATTEMPTS;
 use holm_medium::Epoch;
 use holm_tree::{LeafCursor, LeafVersion, Lookup, SeekTarget, Seen, back_off};
 
@@ -28,6 +29,21 @@ pub(crate) enum Decision<V> {
     PutUntil(V, Deadline),
     /// Removes the key.
     Remove,
+}
+
+/// Counts the calls of a caller's closure for one update: one that changes the key itself would be called for ever.
+#[derive(Default)]
+pub(crate) struct ClosureCalls(u32);
+
+impl ClosureCalls {
+    /// Counts a call that is about to be made.
+    ///
+    /// # Errors
+    /// `Conflict`: there have been too many.
+    pub(crate) fn count(&mut self) -> Result<()> {
+        self.0 += 1;
+        if self.0 > MOST_ATTEMPTS { Err(Error::Conflict) } else { Ok(()) }
+    }
 }
 
 /// The end of a keyspace from which pairs are popped.

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::keys::SearchKey;
 use crate::keyspace::{Keyspace, limit};
 use crate::slice::Slice;
+use crate::update::ClosureCalls;
 
 /// Keys that are looked up together.
 const GROUP: usize = 16;
@@ -71,7 +72,9 @@ impl Keyspace {
                 Some(before) => before,
                 None => store.before(tree, key, view)?,
             };
+            let mut calls = ClosureCalls::default();
             let (_, goes_on) = store.update_from(tree, key, before, |value, _| {
+                calls.count()?;
                 let update = decide(*updated, value);
                 let goes_on = update.is_some();
                 Ok((update.unwrap_or(Update::Keep).into(), goes_on))

@@ -379,6 +379,19 @@ const SEEDED: &[Seeded] = &[
                 listeners.iter().for_each(|listener| listener());\n        state = self.lock();\n        if false {",
     },
     Seeded {
+        name: "the end of the last snapshot hides one that has begun meanwhile",
+        file: "crates/holm-medium/src/epoch/labels.rs",
+        before: "if is_open() {",
+        after: "if false {",
+    },
+    Seeded {
+        name: "a snapshot that closes takes what one needs that has begun meanwhile",
+        file: "crates/holm-tree/src/pre_images.rs",
+        before: "            // Not before the shard's lock: a snapshot that has begun meanwhile may have pre-images in it.\n            \
+                 let open = lock(&self.open).clone();",
+        after: "let open = BTreeSet::new();",
+    },
+    Seeded {
         name: "the thread that waits passes over its panic",
         file: "crates/holm-medium/src/journaled/leader.rs",
         before: "Err(panic) => state.fail(MediumError::died(\"the leader of a commit\", &*panic)),",

@@ -213,10 +213,11 @@ impl Clock {
     /// Begins a generation of snapshots. Every operation that has validated its label by then belongs to the
     /// generation, and no operation that validates later; such an operation sees [`Guard::has_snapshots`]. `begin` gets
     /// the generation before any operation can see it. Returns the generation and the active epoch. O(1); waits for
-    /// operations that hold the clock, and for the end of the epoch if a snapshot is to begin with it.
+    /// operations that hold the clock, and for the end of the epoch if a snapshot is to begin with it. Also after the
+    /// end of all: operations that have pinned an epoch may still go on.
     ///
     /// # Errors
-    /// [`MediumError::Poisoned`].
+    /// Those of [`Clock::wait_durable`], where it waits.
     pub fn begin_snapshot(&self, mut begin: impl FnMut(u64)) -> Result<(u64, Epoch)> {
         loop {
             if let Some(begun) = self.labels.begin_snapshot(&mut begin)? {
@@ -376,6 +377,14 @@ impl Clock {
         self.requests.wake();
     }
 
+    /// Refuses what a storage does that still writes.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`] after a failure or a close; [`MediumError::OutOfEpochs`].
+    pub fn refuse_if_ended(&self) -> Result<()> {
+        self.labels.failure().refuse_if_ended()
+    }
+
     /// The failure that stopped this storage, if any.
     pub fn poisoned(&self) -> Option<&MediumError> {
         self.labels.failure().poisoned()
@@ -463,5 +472,48 @@ mod tests {
     #[should_panic(expected = "epoch 2 is published after 3")]
     fn the_durable_epoch_does_not_go_back() {
         clock().publish(FIRST_EPOCH - 2);
+    }
+
+    /// The end of the last snapshot and the beginning of the next one may cross: operations go on seeing the latter.
+    #[test]
+    fn an_open_snapshot_outlives_the_end_of_another() {
+        let clock = clock();
+        clock.begin_snapshot(|_| ()).unwrap();
+        for is_open in [true, false] {
+            clock.end_snapshots(|| is_open);
+            assert_eq!(clock.pin().unwrap().has_snapshots(), is_open);
+        }
+    }
+
+    /// A snapshot that begins while another one waits for the end of the epoch comes after it, with another generation.
+    #[test]
+    fn a_snapshot_begins_after_one_that_begins_with_the_epoch() {
+        let clock = clock();
+        let (said, begun) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let between =
+                scope.spawn(|| clock.begin_snapshot_between_epochs(|generation| said.send(generation).unwrap()));
+            let first = begun.recv().unwrap();
+            let within = scope.spawn(|| clock.begin_snapshot(|_| ()));
+            // Both ask for the end of the epoch.
+            assert!(!clock.sleep(None));
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(!within.is_finished());
+            let ended = clock.advance();
+            clock.publish(ended);
+            assert_eq!(between.join().unwrap().unwrap(), (first, FIRST_EPOCH));
+            assert_eq!(within.join().unwrap().unwrap(), (first + 1, FIRST_EPOCH + 1));
+        });
+    }
+
+    /// Operations that have pinned an epoch may still change what a reader of a closed storage looks at.
+    #[test]
+    fn a_snapshot_begins_after_the_end_of_all() {
+        let clock = clock();
+        let ended = clock.shut("it was closed");
+        clock.publish(ended);
+        let begun = [0; 2].map(|_| clock.begin_snapshot(|_| ()).unwrap());
+        assert_eq!((begun[1].0, begun[1].1), (begun[0].0 + 1, ended));
+        assert!(clock.pin().is_err() && clock.refuse_if_ended().is_err());
     }
 }

@@ -170,11 +170,26 @@ fn compare_registers(calls: &[Call], found: &[(u64, u64)], [floor, now]: [u64; 2
         }
         return;
     }
-    compare_keys(calls, found, [floor, now]);
+    compare_keys(calls, found, [floor, now], leaves);
 }
 
-/// Compares each of the single keys alone.
-pub(super) fn compare_keys(calls: &[Call], found: &[(u64, u64)], [floor, now]: [u64; 2]) {
+/// Whether a call leaves this value of its key.
+pub(super) fn leaves(call: &Call, value: Option<u64>) -> bool {
+    match call.action {
+        // What it has added to is not known.
+        Action::Add(_) if call.ended.is_none() => value.is_some(),
+        Action::Swap { new, .. } => new == value,
+        action => action.after(call.saw) == value,
+    }
+}
+
+/// Compares each of the single keys alone. `leaves` says whether a call may have left a value.
+pub(super) fn compare_keys(
+    calls: &[Call],
+    found: &[(u64, u64)],
+    [floor, now]: [u64; 2],
+    leaves: impl Fn(&Call, Option<u64>) -> bool,
+) {
     let keys: BTreeSet<u64> = calls.iter().map(|call| call.key).chain(found.iter().map(|(key, _)| *key)).collect();
     for key in keys {
         let value = found.iter().find(|(at, _)| *at == key).map(|(_, value)| *value);
@@ -186,14 +201,8 @@ pub(super) fn compare_keys(calls: &[Call], found: &[(u64, u64)], [floor, now]: [
         let writes = || calls.iter().filter(move |call| call.key == key && stores(call));
         let promised = |call: &&Call| call.ended.is_some_and(|ended| ended < floor);
         let is_last = |call: &Call| !writes().filter(promised).any(|then| call.ended.is_some_and(|at| at < then.began));
-        let leaves = |call: &Call| match call.action {
-            // What it has added to is not known.
-            Action::Add(_) if call.ended.is_none() => value.is_some(),
-            Action::Swap { new, .. } => new == value,
-            action => action.after(call.saw) == value,
-        };
         let never_written = value.is_none() && writes().find(promised).is_none();
-        let is_left = never_written || writes().any(|call| call.began < now && leaves(call) && is_last(call));
+        let is_left = never_written || writes().any(|call| call.began < now && leaves(call, value) && is_last(call));
         assert!(is_left, "the image is no prefix: key {key} has {value:?}, floor {floor}, crash {now}: {calls:?}");
     }
 }

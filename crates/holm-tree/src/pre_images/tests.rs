@@ -56,6 +56,24 @@ fn each_snapshot_finds_what_the_leaf_held() {
     assert_eq!(pre_images.close(1, |_| panic!("it is closed")), []);
 }
 
+/// The clock goes on saying that a snapshot is open, and what was kept for it stays.
+#[test]
+fn a_snapshot_that_begins_while_the_last_one_closes_keeps_what_it_needs() {
+    let pre_images = PreImages::default();
+    open(&pre_images, 1);
+    keep(&pre_images, 5, 1, &[10]);
+    let freed = pre_images.close(1, |is_open| {
+        assert!(!is_open());
+        open(&pre_images, 2);
+        assert!(is_open());
+        keep(&pre_images, 6, 2, &[20]);
+        assert!(retain(&pre_images, 6, 20));
+    });
+    assert_eq!((freed, held(&pre_images, 6, 2)), (vec![], Some(vec![20])));
+    assert_eq!(held(&pre_images, 5, 1), None);
+    assert_eq!(pre_images.close(2, |_| ()), [Released { payload: 20, epoch: 20 }]);
+}
+
 /// Every order in which three snapshots close: each payload is freed once, and not while a snapshot needs it.
 #[test]
 fn payloads_are_freed_once_and_in_time() {

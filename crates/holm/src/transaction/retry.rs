@@ -18,8 +18,9 @@ const PATIENCE: u32 = 8;
 /// After this many conflicts a transaction that only reads does so at a snapshot, from its first read on.
 const SNAPSHOT_FROM: u32 = 4;
 
-/// After this many attempts it gives up: something conflicts with it that does not end.
-const MOST_ATTEMPTS: u32 = 1_000;
+/// After this many attempts a transaction, or an update of one key, gives up: something conflicts with it
+/// that does not end.
+pub(crate) const MOST_ATTEMPTS: u32 = 1_000;
 
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);

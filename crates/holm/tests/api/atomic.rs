@@ -1,7 +1,7 @@
 //! Atomic operations on one key: each is one step to every thread, whatever happens to neighbouring keys.
 
 use crate::tools::{self, Chance, assert_sound, folder};
-use holm::{Database, Durability, Error, Keyspace};
+use holm::{Database, Durability, Error, Keyspace, Update};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -273,6 +273,40 @@ fn closures_hold_nothing() {
         Some([value.expect("present"), b"!"].concat())
     });
     assert_eq!(after.expect("room").as_deref(), Some(&b"changed!"[..]));
+}
+
+/// Each call meets what the one before has written: without an end, these calls had none.
+#[test]
+fn a_closure_that_always_writes_its_own_key_gets_a_conflict() {
+    let folder = folder();
+    let db = tools::open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let calls = std::cell::Cell::new(0_u32);
+    let write = || {
+        calls.set(calls.get() + 1);
+        space.insert("a", calls.get().to_le_bytes()).expect("room");
+    };
+    let own = || b"own".to_vec();
+    let fetched = space.fetch_update("a", |_| {
+        write();
+        Some(own())
+    });
+    let updated = space.update("a", |_| {
+        write();
+        (Update::Remove, ())
+    });
+    let (count, of_many) = space.update_many(&["b", "a", "c"], |index, _| {
+        if index == 1 {
+            write();
+        }
+        Some(Update::Put(own()))
+    });
+    let refused = [fetched.map(drop), updated, of_many];
+    assert!(refused.iter().all(|refused| matches!(refused, Err(Error::Conflict))), "{refused:?}");
+    assert_eq!((calls.get(), count), (3_000, 1));
+    assert_eq!(space.get("a").expect("sound").as_deref(), Some(&3_000_u32.to_le_bytes()[..]));
+    assert_eq!(space.get("b").expect("sound").as_deref(), Some(&b"own"[..]));
+    assert_eq!(space.get("c").expect("sound"), None);
 }
 
 #[test]

@@ -34,16 +34,14 @@ impl Reads {
     /// instant.
     ///
     /// # Errors
-    /// `Conflict`; those of a get.
+    /// `Conflict`; those of a get and of [`OpenGeneration::begin`].
     #[cold]
     pub(in crate::transaction) fn go_on_at_snapshot(&mut self, engine: &Arc<Engine>) -> Result<()> {
         let store: &Store = &engine.store;
-        let begun = OpenGeneration::begin(engine);
+        let snapshot = OpenGeneration::begin(engine)?;
         // After it has begun: a sweep or a drop that comes later has taken nothing from it.
         self.check_not_swept(store)?;
         self.check_not_dropped()?;
-        // A database that is closed or poisoned begins none, and nothing in it changes any more.
-        let Ok(snapshot) = begun else { return self.validate_again(store) };
         for at in 0..self.versions.len() {
             // An unchanged leaf was so when it was read, is so now, and was so at the instant in between.
             if self.states[at].stale || !store.index.validate(self.versions[at]) {
