@@ -28,11 +28,13 @@ pub(crate) struct Generations {
     open: Mutex<BTreeMap<u64, Arc<Generation>>>,
     /// The most bytes that all of them keep.
     pub(crate) limit: u64,
+    /// Held while one ends: what it keeps is not free at once.
+    ending: Mutex<()>,
 }
 
 impl Generations {
     pub(crate) fn limited_to(limit: u64) -> Self {
-        Generations { open: Mutex::default(), limit }
+        Generations { open: Mutex::default(), limit, ending: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Generation>>> {
@@ -71,7 +73,7 @@ impl WritableStore {
         Ok(generation)
     }
 
-    /// Ends a generation, and frees what no other one needs.
+    /// Ends a generation, and frees what no other one needs. The caller holds [`Generations::ending`].
     fn end_generation(&self, generation: &Generation) {
         if self.generations.lock().remove(&generation.number).is_none() {
             return;
@@ -83,20 +85,23 @@ impl WritableStore {
         generation.blocks.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// Ends the oldest generations while all of them together keep more than the limit.
+    /// What all generations together keep, if that is more than the limit.
+    fn exceeding_bytes(&self) -> Option<u64> {
+        let (pre_images, records) = self.index.snapshot_bytes();
+        Some(pre_images + records).filter(|bytes| *bytes > self.generations.limit)
+    }
+
+    /// Ends the oldest generations while all of them together keep more than the limit, unless another thread ends one:
+    /// each would end another, where the end of the oldest is enough.
     pub(crate) fn limit_snapshots(&self) {
-        loop {
-            let (pre_images, records) = self.index.snapshot_bytes();
-            if pre_images + records <= self.generations.limit {
-                return;
-            }
+        if self.exceeding_bytes().is_none() {
+            return;
+        }
+        let Ok(_ending) = self.generations.ending.try_lock() else { return };
+        while let Some(bytes) = self.exceeding_bytes() {
             let oldest = self.generations.lock().values().next().cloned();
             let Some(oldest) = oldest else { return };
-            log::warn!(
-                "holm: {}: open snapshots keep {} bytes: the oldest ends",
-                self.path.display(),
-                pre_images + records
-            );
+            log::warn!("holm: {}: open snapshots keep {bytes} bytes: the oldest ends", self.path.display());
             self.end_generation(&oldest);
         }
     }
@@ -111,7 +116,9 @@ pub(crate) struct OpenGeneration {
 
 impl Drop for OpenGeneration {
     fn drop(&mut self) {
-        self.engine.store.end_generation(&self.generation);
+        let store = &self.engine.store;
+        let _ending = store.generations.ending.lock().unwrap_or_else(PoisonError::into_inner);
+        store.end_generation(&self.generation);
     }
 }
 

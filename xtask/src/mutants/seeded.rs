@@ -392,6 +392,12 @@ const SEEDED: &[Seeded] = &[
         after: "let open = BTreeSet::new();",
     },
     Seeded {
+        name: "each writer that finds too much kept ends a snapshot",
+        file: "crates/holm/src/generation.rs",
+        before: "let Ok(_ending) = self.generations.ending.try_lock() else { return };",
+        after: "();",
+    },
+    Seeded {
         name: "the thread that waits passes over its panic",
         file: "crates/holm-medium/src/journaled/leader.rs",
         before: "Err(panic) => state.fail(MediumError::died(\"the leader of a commit\", &*panic)),",

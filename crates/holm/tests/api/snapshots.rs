@@ -409,6 +409,33 @@ fn snapshots_beside_checks_and_new_keyspaces() {
     assert_sound(&db);
 }
 
+/// Each of the writers that found too much kept ended a snapshot, although the end of the oldest was enough.
+#[test]
+fn writers_that_find_too_much_kept_end_one_snapshot_together() {
+    const LIMIT: u64 = 400_000;
+    let folder = folder();
+    let builder = Database::builder().snapshot_bytes(LIMIT).durability(Durability::OnSync);
+    let db = builder.open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let write = |key: u32| space.insert(key.to_be_bytes(), [1; 1_000]).expect("room");
+    (0..1_000).for_each(write);
+    for _ in 0..10 {
+        let old = db.snapshot().expect("open");
+        let kept = || db.stats().snapshots;
+        let is_enough = || kept().memory_bytes + kept().record_bytes > LIMIT - 15_000;
+        let written =
+            (0..).inspect(|key| write(*key)).find(|key| key % 8 == 0 && is_enough()).expect("it is enough soon");
+        let young = [(); 4].map(|()| db.snapshot().expect("open"));
+        thread::scope(|scope| {
+            for thread in 1..=16 {
+                scope.spawn(move || write(written + thread));
+            }
+        });
+        assert!(matches!(at(&old, "s").get([0; 4]), Err(Error::Ended)));
+        young.iter().for_each(|snapshot| assert!(at(snapshot, "s").get([0; 4]).expect("open").is_some()));
+    }
+}
+
 #[test]
 fn recent_snapshots_are_shared_while_they_are_held_and_young() {
     let folder = folder();
