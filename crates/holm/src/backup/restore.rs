@@ -19,6 +19,7 @@ use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{CREATED_FILES, INDEX_FILE, NEW_INDEX_FILE, UNFINISHED_FILE};
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ pub(super) fn restore(builder: &Builder, stream: &mut dyn Read, folder: &Path) -
 pub(crate) fn build<T>(builder: &Builder, folder: &Path, fill: impl FnOnce(&Arc<Engine>) -> Result<T>) -> Result<T> {
     let vfs = builder.vfs.clone();
     refuse_if_used(&*vfs, folder)?;
+    let folder = &*replaceable(folder)?;
     let partial = partial_of(folder)?;
     remove_stale(&*vfs, &partial)?;
     // The mark is locked until the superblock is.
@@ -99,18 +101,55 @@ fn refuse_if_used(vfs: &dyn Vfs, folder: &Path) -> Result<()> {
     }
 }
 
+/// The folder that a database can take the place of: the one that a link leads to.
+///
+/// # Errors
+/// `Invalid`: a link that leads to nothing, or the root of a file system that is mounted there. The folder would be
+/// found not to be replaceable once the database is complete.
+fn replaceable(folder: &Path) -> Result<PathBuf> {
+    let refused = |found: &str| {
+        let what = format!("{}: found {found}, expected an empty folder, a link to one, or nothing", folder.display());
+        Err(Error::Invalid { what })
+    };
+    let is_link = folder.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let place = match is_link.then(|| folder.canonicalize()) {
+        None => folder.to_path_buf(),
+        Some(Ok(target)) => target,
+        Some(Err(_)) => return refused("a link to nothing"),
+    };
+    let device = |path: &Path| path.metadata().map(|found| found.dev());
+    match (device(&place), device(parent_of(&place))) {
+        (Ok(own), Ok(around)) if own != around => refused("the root of another file system"),
+        _ => Ok(place),
+    }
+}
+
+/// The longest name of a file or folder, in bytes.
+const LONGEST_NAME: usize = 255;
+
 /// The name under which the database is made.
+///
+/// # Errors
+/// `Invalid`: the path ends in no name, or in one that leaves no room for what is appended here.
 fn partial_of(folder: &Path) -> Result<PathBuf> {
     let what = || Error::Invalid { what: format!("{} names no folder", folder.display()) };
     let mut name: OsString = folder.file_name().ok_or_else(what)?.into();
-    name.push(".partial");
+    let most = LONGEST_NAME - PARTIAL.len() - STALE.len();
+    if name.len() > most {
+        let found = name.len();
+        return Err(Error::Invalid { what: format!("a folder's name of {found} bytes, expected at most {most}") });
+    }
+    name.push(PARTIAL);
     Ok(folder.with_file_name(name))
 }
+
+const PARTIAL: &str = ".partial";
+const STALE: &str = ".stale";
 
 /// The name that an earlier attempt gets while it is removed.
 fn stale_of(partial: &Path) -> PathBuf {
     let mut stale = partial.as_os_str().to_owned();
-    stale.push(".stale");
+    stale.push(STALE);
     stale.into()
 }
 
@@ -118,6 +157,7 @@ fn stale_of(partial: &Path) -> PathBuf {
 /// attempt has left.
 pub(crate) fn would_change(kept: &Path, folder: &Path) -> Result<bool> {
     let resolved = |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or(path.into());
+    let folder = &*replaceable(folder)?;
     let (kept, partial) = (resolved(kept), partial_of(folder)?);
     let is_kept = |path: &Path| resolved(path) == kept;
     Ok(resolved(parent_of(folder)).starts_with(&kept) || is_kept(&partial) || is_kept(&stale_of(&partial)))
@@ -271,8 +311,12 @@ mod tests {
 
     #[test]
     fn a_folder_needs_a_name() {
-        for path in ["/", "..", "a/.."] {
+        for path in ["/", "..", "a/..", &"n".repeat(242)] {
             assert!(matches!(partial_of(Path::new(path)), Err(Error::Invalid { .. })), "{path}");
+        }
+        partial_of(Path::new(&"n".repeat(241))).expect("the longest name");
+        if cfg!(target_os = "linux") {
+            assert!(matches!(replaceable(Path::new("/proc")), Err(Error::Invalid { .. })));
         }
         assert_eq!(partial_of(Path::new("a/b/")).expect("a name"), Path::new("a/b.partial"));
     }
