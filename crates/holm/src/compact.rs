@@ -16,9 +16,8 @@ use crate::error::{Error, Result};
 use crate::keys::SearchKey;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
-use crate::pace::pause_after;
+use crate::pace::Pace;
 use crate::record;
-use holm_medium::sync::{Instant, sleep};
 use holm_medium::{RecordRun, TimedRead, Word};
 use holm_tree::{Keys, LeafCursor, SeekTarget, Seen, Slot};
 use std::fmt;
@@ -30,6 +29,9 @@ const MOST_ATTEMPTS: u32 = 16;
 
 /// Each pass finds the space that the one before has made free; few are ever needed.
 const MOST_PASSES: u32 = 4;
+
+/// Where the leaf behind a visited one begins, if there is one, or the end of the run.
+type Visited = ControlFlow<(), Option<Vec<u8>>>;
 
 /// Where a record moves to.
 enum To<'a> {
@@ -114,7 +116,8 @@ pub struct CompactReport {
 }
 
 impl Compact {
-    /// Sets how many bytes are moved in a second, on average over the run. Default, and with 0: no limit.
+    /// Sets how many bytes are moved in a second, leaf by leaf; what is only read does not count. A leaf in which
+    /// nothing moves is made up for by a tenth of a second's bytes, and no more. Default, and with 0: no limit.
     pub fn rate(mut self, bytes_per_second: u64) -> Self {
         self.rate = Some(bytes_per_second).filter(|rate| *rate > 0);
         self
@@ -148,8 +151,8 @@ impl Compact {
         self
     }
 
-    /// Moves records on the caller's thread, and sleeps between leaves to keep the rate. After each leaf, `watch` gets
-    /// the report so far and may end the run. O(n) for each pass, and at most four passes; no more memory than a leaf
+    /// Moves records on the caller's thread, and sleeps between leaves to keep the rate. After each leaf, and ten times
+    /// a second while it sleeps, `watch` gets the report so far and may end the run. O(n) for each pass, and at most four passes; no more memory than a leaf
     /// and a record take. In key order it is one pass, which has the keys of 8,192 leaves in memory, and calls `watch`
     /// each time that it returns to a leaf. Returns once what was moved is durable.
     ///
@@ -163,12 +166,12 @@ impl Compact {
             let what = "the database is a copy for incremental backups; a compaction would end that".into();
             return Err(Error::Invalid { what });
         }
-        let begun = Instant::now();
+        let mut pace = Pace::new(self.rate.unwrap_or(0));
         // Until then, space that nobody uses belongs to threads, or waits for its grace period.
         self.settle()?;
         match self.in_key_order {
-            true => self.lay_in_key_order(begun, &mut watch)?,
-            false => self.move_forwards(begun, &mut watch)?,
+            true => self.lay_in_key_order(&mut pace, &mut watch)?,
+            false => self.move_forwards(&mut pace, &mut watch)?,
         }
         self.report.bytes_released += self.engine.store.storage.give_space_back()?;
         self.damage.map_or(Ok(self.report), Err)
@@ -177,7 +180,7 @@ impl Compact {
     /// Moves the last records into free space before them, in passes.
     fn move_forwards(
         &mut self,
-        begun: Instant,
+        pace: &mut Pace,
         watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
     ) -> Result<()> {
         while self.report.passes < MOST_PASSES
@@ -185,7 +188,7 @@ impl Compact {
         {
             let before = self.report.records_moved;
             self.report.passes += 1;
-            let passed = self.pass(limit, begun, watch)?;
+            let passed = self.pass(limit, pace, watch)?;
             self.settle()?;
             if passed.is_break() || self.report.records_moved == before {
                 break;
@@ -198,10 +201,10 @@ impl Compact {
     fn pass<W: FnMut(&CompactReport) -> ControlFlow<()>>(
         &mut self,
         limit: u64,
-        begun: Instant,
+        pace: &mut Pace,
         watch: &mut W,
     ) -> Result<ControlFlow<()>> {
-        self.each_leaf(begun, watch, |compact, tree, low, _| {
+        self.each_leaf(pace, watch, |compact, tree, low, _, _| {
             let behind = |slot: &&Slot| record::extent(slot.payload).is_some_and(|(offset, _)| offset >= limit);
             let (_, keys) = compact.copy_keys(tree, low, |slots| slots.iter().filter(behind).copied().collect())?;
             let next = compact.cursor.edge.take();
@@ -210,29 +213,41 @@ impl Compact {
         })
     }
 
-    /// Visits the leaves of all keyspaces in order, until `visit` or the watcher breaks off. `visit` gets where a leaf
+    /// Visits the leaves of all keyspaces and of the catalog in order, until `visit` or the watcher breaks off. `visit` gets where a leaf
     /// begins, and returns where the next one does. Ends: the low end rises with each leaf.
     fn each_leaf<W: FnMut(&CompactReport) -> ControlFlow<()>>(
         &mut self,
-        begun: Instant,
+        pace: &mut Pace,
         watch: &mut W,
-        mut visit: impl FnMut(&mut Self, &Arc<KeyspaceTree>, &[u8], &mut W) -> Result<ControlFlow<(), Option<Vec<u8>>>>,
+        mut visit: impl FnMut(&mut Self, &Arc<KeyspaceTree>, &[u8], &mut Pace, &mut W) -> Result<Visited>,
     ) -> Result<ControlFlow<()>> {
-        for tree in self.engine.catalog.trees() {
+        let catalog = self.engine.catalog.own().clone();
+        for tree in self.engine.catalog.trees().into_iter().chain([catalog]) {
             let mut low = Some(Vec::new());
             while let Some(key) = low {
-                low = match visit(self, &tree, &key, watch) {
+                let before = self.report.bytes_moved;
+                low = match visit(self, &tree, &key, pace, watch) {
                     Ok(ControlFlow::Continue(next)) => next.filter(|next| *next > key),
                     Ok(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
                     Err(error) => self.pass_over(error).map(|()| None)?,
                 };
-                if watch(&self.report).is_break() {
+                if self.keep_rate(before, pace, watch).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                self.keep_rate(begun);
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Asks the watcher, and sleeps until the rate allows more than was moved since `before`.
+    fn keep_rate<W: FnMut(&CompactReport) -> ControlFlow<()>>(
+        &self,
+        before: u64,
+        pace: &mut Pace,
+        watch: &mut W,
+    ) -> ControlFlow<()> {
+        watch(&self.report)?;
+        pace.keep(self.report.bytes_moved - before, || watch(&self.report))
     }
 
     /// Ends with a keyspace that is dropped or damaged; the others have nothing to do with that.
@@ -245,12 +260,6 @@ impl Compact {
             }
             _ => Err(error),
         }
-    }
-
-    /// Sleeps until the bytes moved since `begun` are no more than the rate allows.
-    fn keep_rate(&self, begun: Instant) {
-        let pause = self.rate.map(|rate| pause_after(self.report.bytes_moved, begun.elapsed(), rate));
-        pause.filter(|pause| !pause.is_zero()).into_iter().for_each(sleep);
     }
 
     /// Copies the leaf at `low` into the cursor, and returns the slots that `choose` selects of it, with their keys.

@@ -1,16 +1,66 @@
-//! A bounded rate: the pause after a number of bytes, and a writer that pauses.
+//! A bounded rate: what pauses after a number of bytes, and a writer that pauses.
 
 use holm_medium::sync::{Instant, sleep};
 use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
-/// Returns how long to wait after these bytes in this time, to keep a rate in bytes per second.
-pub(crate) fn pause_after(bytes: u64, elapsed: Duration, rate: u64) -> Duration {
-    let due = Duration::try_from_secs_f64(bytes as f64 / rate as f64).unwrap_or(Duration::MAX);
-    due.saturating_sub(elapsed)
+/// The time for which bytes may come at once that did not come before.
+const BURST: Duration = Duration::from_millis(100);
+
+/// The longest sleep before a watcher is asked again.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+/// A bounded rate. Time in which nothing came is made up for by a tenth of a second's bytes, and no more.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    rate: Option<u64>,
+    /// The last look at the time.
+    looked: Instant,
+    /// For how long the bytes that have come are too many.
+    debt: Duration,
+    /// For how long they are too few.
+    credit: Duration,
 }
 
-/// A writer that passes on a bounded number of bytes per second, on average since it was made.
+impl Pace {
+    /// A rate in bytes per second; 0 is no limit.
+    pub(crate) fn new(rate: u64) -> Self {
+        let (rate, looked) = (Some(rate).filter(|rate| *rate > 0), Instant::now());
+        Pace { rate, looked, debt: Duration::ZERO, credit: Duration::ZERO }
+    }
+
+    /// Returns the pause after `bytes` more that have come `elapsed` after the last ones.
+    fn pause_after(&mut self, bytes: u64, elapsed: Duration) -> Duration {
+        let Some(rate) = self.rate else { return Duration::ZERO };
+        self.credit = (self.credit + elapsed.saturating_sub(self.debt)).min(BURST);
+        self.debt = self.debt.saturating_sub(elapsed);
+        let cost = Duration::try_from_secs_f64(bytes as f64 / rate as f64).unwrap_or(Duration::MAX);
+        let on_credit = cost.min(self.credit);
+        self.credit -= on_credit;
+        self.debt = self.debt.saturating_add(cost - on_credit);
+        self.debt
+    }
+
+    /// Counts bytes, and sleeps until the rate allows more, or until `watch` breaks off: it is asked again and again
+    /// during the sleep.
+    pub(crate) fn keep(&mut self, bytes: u64, mut watch: impl FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
+        let mut bytes = bytes;
+        loop {
+            let now = Instant::now();
+            let elapsed = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));
+            let pause = self.pause_after(std::mem::take(&mut bytes), elapsed);
+            if pause.is_zero() {
+                return ControlFlow::Continue(());
+            }
+            sleep(pause.min(LONGEST_SLEEP));
+            watch()?;
+        }
+    }
+}
+
+/// A writer that passes on a bounded number of bytes per second. What was not passed on in time is made up for by a
+/// tenth of a second's bytes at once, and no more.
 ///
 /// A backup through it takes longer and leaves more of the machine to the writers beside it. The backup's snapshot is
 /// open for that time, and keeps what they replace.
@@ -26,15 +76,13 @@ pub(crate) fn pause_after(bytes: u64, elapsed: Duration, rate: u64) -> Duration 
 #[derive(Debug)]
 pub struct PacedWriter<W> {
     inner: W,
-    rate: u64,
-    begun: Instant,
-    bytes: u64,
+    pace: Pace,
 }
 
 impl<W> PacedWriter<W> {
     /// Wraps a writer. A rate of 0 is no limit.
     pub fn new(inner: W, bytes_per_second: u64) -> Self {
-        PacedWriter { inner, rate: bytes_per_second, begun: Instant::now(), bytes: 0 }
+        PacedWriter { inner, pace: Pace::new(bytes_per_second) }
     }
 
     /// Returns the wrapped writer.
@@ -50,13 +98,7 @@ impl<W: Write> Write for PacedWriter<W> {
     /// Those of the wrapped writer.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
-        self.bytes += written as u64;
-        if self.rate > 0 {
-            let pause = pause_after(self.bytes, self.begun.elapsed(), self.rate);
-            if !pause.is_zero() {
-                sleep(pause);
-            }
-        }
+        let _ = self.pace.keep(written as u64, || ControlFlow::Continue(()));
         Ok(written)
     }
 
@@ -71,11 +113,31 @@ mod tests {
 
     #[test]
     fn a_pause_makes_up_for_what_came_too_fast() {
-        let second = Duration::from_secs(1);
-        assert_eq!(pause_after(300, second, 100), 2 * second);
-        assert_eq!(pause_after(100, second, 100), Duration::ZERO);
-        assert_eq!(pause_after(100, 2 * second, 100), Duration::ZERO);
-        assert_eq!(pause_after(u64::MAX, second, 1), Duration::MAX - second);
+        let (second, mut pace) = (Duration::from_secs(1), Pace::new(100));
+        assert_eq!(pace.pause_after(300, Duration::ZERO), 3 * second);
+        assert_eq!(pace.pause_after(0, second), 2 * second);
+        assert_eq!(pace.pause_after(100, second), 2 * second);
+        assert_eq!(pace.pause_after(0, 2 * second), Duration::ZERO);
+        assert_eq!(Pace::new(1).pause_after(u64::MAX, second), Duration::MAX - BURST);
+        assert_eq!(Pace::new(0).pause_after(u64::MAX, Duration::ZERO), Duration::ZERO);
+    }
+
+    /// After an hour without a byte, an hour's bytes came at once.
+    #[test]
+    fn a_quiet_time_is_followed_by_no_burst() {
+        let (second, mut pace) = (Duration::from_secs(1), Pace::new(100));
+        assert_eq!(pace.pause_after(0, 3_600 * second), Duration::ZERO);
+        assert_eq!(pace.pause_after(110, Duration::ZERO), second);
+    }
+
+    #[test]
+    fn a_watcher_ends_a_pause() {
+        let mut asked = 0;
+        let kept = Pace::new(1).keep(1 << 40, || {
+            asked += 1;
+            if asked < 2 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        assert!(kept.is_break());
     }
 
     #[test]

@@ -8,8 +8,8 @@
 use super::{Compact, CompactReport, To};
 use crate::error::Result;
 use crate::keyspace_tree::KeyspaceTree;
+use crate::pace::Pace;
 use crate::record::{self, Place};
-use holm_medium::sync::Instant;
 use holm_medium::{Epoch, GRACE, RecordRun};
 use holm_tree::Slot;
 use std::collections::VecDeque;
@@ -51,12 +51,12 @@ impl Compact {
     /// Lays the records of all keyspaces together. Afterwards, what they have left is free.
     pub(super) fn lay_in_key_order(
         &mut self,
-        begun: Instant,
+        pace: &mut Pace,
         watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
     ) -> Result<()> {
         self.report.passes = 1;
         let mut plan = Plan::default();
-        let laid = self.lay_all(&mut plan, begun, watch);
+        let laid = self.lay_all(&mut plan, pace, watch);
         let runs = plan.window.into_iter().map(|leaf| leaf.run).chain([plan.piece]);
         runs.for_each(|run| self.engine.store.storage.space().end_run(run));
         laid?;
@@ -67,17 +67,17 @@ impl Compact {
     fn lay_all<W: FnMut(&CompactReport) -> ControlFlow<()>>(
         &mut self,
         plan: &mut Plan,
-        begun: Instant,
+        pace: &mut Pace,
         watch: &mut W,
     ) -> Result<()> {
-        let passed = self.each_leaf(begun, watch, |compact, tree, low, watch| {
+        let passed = self.each_leaf(pace, watch, |compact, tree, low, pace, watch| {
             let next = compact.plan_leaf(tree, low, plan)?;
             let is_full = plan.window.len() == WINDOW;
-            let ended = is_full && compact.lay_window(plan, begun, watch)?.is_break();
+            let ended = is_full && compact.lay_window(plan, pace, watch)?.is_break();
             Ok(if ended { ControlFlow::Break(()) } else { ControlFlow::Continue(next) })
         })?;
         match passed {
-            ControlFlow::Continue(()) => self.lay_window(plan, begun, watch).map(|_| ()),
+            ControlFlow::Continue(()) => self.lay_window(plan, pace, watch).map(|_| ()),
             ControlFlow::Break(()) => Ok(()),
         }
     }
@@ -109,7 +109,7 @@ impl Compact {
     fn lay_window(
         &mut self,
         Plan { window, piece, .. }: &mut Plan,
-        begun: Instant,
+        pace: &mut Pace,
         watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         while !window.is_empty() {
@@ -117,11 +117,11 @@ impl Compact {
                 if self.engine.store.clock().active() < leaf.moved + GRACE {
                     self.pass_epochs()?;
                 }
+                let before = self.report.bytes_moved;
                 self.move_some(leaf, piece)?;
-                if watch(&self.report).is_break() {
+                if self.keep_rate(before, pace, watch).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                self.keep_rate(begun);
             }
             let space = self.engine.store.storage.space();
             window.extract_if(.., |leaf| leaf.keys.is_empty()).for_each(|leaf| space.end_run(leaf.run));

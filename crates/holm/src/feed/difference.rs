@@ -163,6 +163,10 @@ fn no_record(payload: u64) -> Unknown {
     Unknown::Damaged(Error::Corrupt { path: "records".into(), offset, what: "a record", found, expected })
 }
 
+fn mark_of(value: &[u8]) -> Option<u64> {
+    value.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+}
+
 /// Takes the changes of the catalog over into the names.
 fn rename(
     keys: &Records,
@@ -174,15 +178,19 @@ fn rename(
         let payload = changed.payload();
         record::read(&keys.image, payload).map_err(|_| no_record(payload))
     };
-    let mut gone = HashMap::new();
+    let (mut gone, mut mark_before) = (HashMap::new(), None);
     for changed in old {
         let (name, value) = entry(changed)?;
+        if name == MARK {
+            mark_before = mark_of(&value);
+        }
         gone.extend(keyspace_of(&name, &value));
     }
     for changed in new {
         let (name, value) = entry(changed)?;
         if name == MARK {
-            changes.mark = value.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+            // A compaction moves a record that stays as it is.
+            changes.mark = mark_of(&value).filter(|mark| mark_before != Some(*mark));
         }
         let Some((number, keyspace)) = keyspace_of(&name, &value) else { continue };
         // An entry may also change for a keyspace that stays.

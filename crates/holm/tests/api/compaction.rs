@@ -267,6 +267,54 @@ fn a_watcher_ends_a_compaction_and_a_rate_slows_it() {
     assert!(compact(&db).records_moved > 0, "the next one goes on");
 }
 
+/// It slept for as long as the rate asked for, here for days.
+#[test]
+fn a_watcher_ends_a_compaction_that_sleeps() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    sparse(&db, 60_000);
+    let mut without_a_move = 0;
+    let mut moved = 0;
+    let report = db.compact().rate(1).run(|report| {
+        without_a_move = if report.records_moved > moved { 0 } else { without_a_move + 1 };
+        moved = report.records_moved;
+        if moved > 0 && without_a_move == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let report = report.expect("sound");
+    assert!((1..60).contains(&report.records_moved), "the records of one leaf: {report:?}");
+}
+
+/// What names the keyspaces lay behind everything else, and kept the file as long as it was. No feed reports that it
+/// has moved.
+#[test]
+fn the_catalog_moves_too() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    sparse(&db, 60_000);
+    let names: Vec<_> = (0..40).map(|number| format!("tide {number} {}", "n".repeat(200))).collect();
+    names.iter().for_each(|name| drop(db.keyspace(name).expect("a name")));
+    db.batch().set_mark(7).commit().expect("the first");
+    db.drop_keyspace("reefs").expect("it is there");
+    db.sync().expect("a disk");
+    let mut feed = db.feed(1 << 20).ok();
+    let report = compact(&db);
+    assert!(report.records_moved > 40, "{report:?}");
+    while let Some(changes) = feed.as_mut().and_then(|feed| feed.next(Duration::ZERO).expect("room")) {
+        // A feed may begin with the rest of the epoch in which it began.
+        let is_told = changes.created().any(|name| name.starts_with("tide")) || changes.mark().is_some();
+        assert!(!is_told, "{changes:?}");
+    }
+    assert_eq!(db.mark().expect("sound"), Some(7));
+    assert_sound(&db);
+    drop(feed);
+    db.close().expect("a sound close");
+    let (_, len) = records_file(folder.path());
+    assert!(len <= 4 * MIB, "{len}");
+    let db = relaxed(folder.path());
+    assert!(names.iter().all(|name| db.keyspaces().expect("sound").contains(name)));
+    assert_eq!(db.mark().expect("sound"), Some(7));
+}
+
 /// A move is a write, and the next increment would be refused after one.
 #[test]
 fn a_copy_for_incremental_backups_is_left_alone() {
