@@ -214,7 +214,7 @@ impl Superblock {
     /// # Errors
     ///
     /// [`MediumError::NoSpace`], [`MediumError::Io`]: either state may be in force then. The sequence here is that of
-    /// the last slot that was written completely, so that a mark written afterwards does not begin with that slot.
+    /// the last slot that was written completely, so that what is written afterwards does not begin with that slot.
     pub fn write(&mut self, file: &dyn VfsFile, path: &Path) -> Result<()> {
         let io = |e: io::Error| MediumError::io("writing the superblock", path, e);
         for _ in 0..SLOTS {
@@ -225,6 +225,19 @@ impl Superblock {
             file.sync_data().map_err(io)?;
             self.sequence = next.sequence;
         }
+        Ok(())
+    }
+
+    /// Puts other contents in the place of these, as [`Superblock::write`] writes them. If that fails, the contents
+    /// stay, and the sequence is that of the last slot that was written completely.
+    ///
+    /// # Errors
+    /// As [`Superblock::write`].
+    pub fn replace(&mut self, mut next: Superblock, file: &dyn VfsFile, path: &Path) -> Result<()> {
+        let written = next.write(file, path);
+        self.sequence = next.sequence;
+        written?;
+        *self = next;
         Ok(())
     }
 }

@@ -120,11 +120,11 @@ pub(super) fn commit(shared: &Shared, mark: CheckpointMark) -> Result<MutexGuard
     assert!(last <= epoch && epoch <= journal.epoch, "a checkpoint of {epoch} outside of {last}..={}", journal.epoch);
     let start = journal.log.start();
     let path = superblock_path(&shared.storage().medium.dir);
-    let mut next = Superblock { epoch, log_start: start, state, lengths, leaves_sum, ..journal.superblock.clone() };
+    let next = Superblock { epoch, log_start: start, state, lengths, leaves_sum, ..journal.superblock.clone() };
     // After the data: if the superblock were written first, a crash would start the replay after lines that no file
     // has.
-    next.write(&*journal.superblock_file, &path)?;
-    journal.superblock = next;
+    let Journal { superblock, superblock_file, .. } = &mut *journal;
+    superblock.replace(next, &**superblock_file, &path)?;
     // Only now may the old segments be overwritten.
     journal.log.release();
     journal.lacks_room_for_segments = false;

@@ -30,9 +30,9 @@ pub(super) fn add_segment(shared: &Shared, journal: &mut Journal, bytes: u64) ->
     medium.refuse_moved().map_err(moved)?;
     // Before the segment has a record: otherwise a crash leaves records that no recovery looks for, or a lost file that
     // none misses.
-    let mut next = Superblock { log_segments: journal.log.segments() + 1, ..journal.superblock.clone() };
-    next.write(&*journal.superblock_file, &superblock_path(&medium.dir))?;
-    journal.superblock = next;
+    let next = Superblock { log_segments: journal.log.segments() + 1, ..journal.superblock.clone() };
+    let Journal { superblock, superblock_file, .. } = &mut *journal;
+    superblock.replace(next, &**superblock_file, &superblock_path(&medium.dir))?;
     journal.log.add(made);
     Ok(())
 }

@@ -338,6 +338,21 @@ fn a_flip_at_any_byte_of_a_superblock_is_survived_by_the_other() {
     }
 }
 
+/// A state that was written to one slot alone is in force. The mark of that failure began with the same slot.
+#[test]
+fn what_is_written_after_a_failure_does_not_begin_with_the_slot_in_force() {
+    let (disk, mut block) = with_two_states();
+    let path = superblock_path(&dir());
+    let file = disk.open(&path, How::WRITE).expect("it was made");
+    let next = Superblock { epoch: 78, ..block.clone() };
+    // The sync of the first slot is done, that of the second one is not.
+    disk.fail(Kind::Sync, disk.calls().of(Kind::Sync) + 1, Fault::Eio);
+    assert!(block.replace(next, &*file, &path).is_err());
+    let left = read(&disk.crash_to_durable()).expect("the first slot is whole");
+    assert_eq!((left.epoch, left.sequence), (78, block.sequence), "the next write is to the other slot");
+    assert_eq!(block.epoch, 77);
+}
+
 #[test]
 fn flips_in_both_superblocks_are_reported() {
     let (before, _) = with_two_states();
