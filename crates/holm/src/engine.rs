@@ -11,6 +11,7 @@ use crate::keyspace_tree::KeyspaceTree;
 pub(crate) use crate::leaf_source::LeafSource;
 use crate::mark::CommittedMarks;
 use crate::recovery::Recovery;
+use crate::scrub::ScrubCounters;
 use crate::snapshot::{RecentSnapshot, Snapshot};
 use crate::store::{Files, Store, WritableStore};
 use crate::sweeper::{Sweeper, SweptDatabase};
@@ -33,6 +34,7 @@ pub(crate) struct Engine {
     pub(crate) fallback_lock: FallbackLock,
     pub(crate) marks: CommittedMarks,
     pub(crate) recent_snapshot: RecentSnapshot,
+    pub(crate) scrubs: ScrubCounters,
     /// Whether an incremental backup is being applied.
     pub(crate) increments: Arc<Increments>,
     /// The feeds; `None` if the design or the medium cannot tell what an epoch has changed.

@@ -232,7 +232,7 @@ pub use pending_sync::PendingSync;
 pub use read_only::{ReadOnlyDatabase, ReadOnlyKeyspace};
 pub use recovery::{LogTail, RecoveredFrom, Recovery};
 pub use repair::{Repair, RepairReport};
-pub use scrub::{Damage, DamagedPlace, Scrub, ScrubCursor, ScrubProgress, ScrubReport};
+pub use scrub::{Damage, DamagedPlace, Scrub, ScrubCursor, ScrubProgress, ScrubReport, ScrubStats};
 pub use slice::Slice;
 pub use snapshot::{Snapshot, SnapshotKeyspace};
 pub use stats::{EpochStats, LogStats, MemoryStats, SnapshotStats, SpaceStats, Stats, SweepStats};

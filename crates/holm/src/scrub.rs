@@ -4,6 +4,11 @@
 //! their checksums. What looks wrong counts only if the leaf is then still as it was copied: until then, a writer may
 //! have changed it and freed the record. `check` verifies more, all at once, while writers wait.
 
+mod stats;
+
+pub(crate) use stats::ScrubCounters;
+pub use stats::ScrubStats;
+
 use crate::check::verify_record;
 use crate::database::Database;
 use crate::engine::{Engine, ReadOnlyEngine, View};
@@ -12,7 +17,7 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::pace::Pace;
 use crate::read_only::ReadOnlyDatabase;
 use crate::record::Place;
-use crate::stats;
+use crate::stats::bytes_in_use;
 use holm_medium::Area;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -196,18 +201,27 @@ impl Scrub {
     /// None today. A damage is not an error but an entry of [`ScrubReport::damages`].
     pub fn run(mut self, mut watch: impl FnMut(ScrubProgress<'_>) -> ControlFlow<()>) -> Result<ScrubReport> {
         let mut pace = Pace::new(self.rate.unwrap_or(0));
+        let engine = match &self.database {
+            Scrubbed::Open(engine) => Some(engine.clone()),
+            Scrubbed::ReadOnly(_) => None,
+        };
+        let mut running = engine.as_ref().map(|engine| engine.scrubs.begin());
         while let Some(cursor) = self.report.cursor.take() {
             let before = self.report.bytes;
             self.report.cursor = self.step(cursor)?;
             let report = &self.report;
+            running.as_mut().into_iter().for_each(|running| running.note(report));
             let mut watched = || {
-                let total_bytes = stats::bytes_in_use(self.database.view().store);
+                let total_bytes = bytes_in_use(self.database.view().store);
                 watch(ScrubProgress { report, total_bytes })
             };
             let goes_on = watched();
             if goes_on.is_break() || report.cursor.is_some() && pace.keep(report.bytes - before, watched).is_break() {
                 break;
             }
+        }
+        if self.report.cursor.is_none() {
+            running.into_iter().for_each(|running| running.complete());
         }
         Ok(self.report)
     }

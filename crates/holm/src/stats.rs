@@ -3,6 +3,7 @@
 use crate::engine::{Engine, ReadOnlyEngine, View};
 use crate::feed::FeedStats;
 use crate::recovery::Recovery;
+use crate::scrub::ScrubStats;
 use crate::store::Store;
 use crate::sweep::SweepCounters;
 use holm_medium::Space;
@@ -47,6 +48,8 @@ pub struct Stats {
     pub sweep: SweepStats,
     /// Change feeds.
     pub feeds: FeedStats,
+    /// Scrubs.
+    pub scrubs: ScrubStats,
     /// What the last open recovered, and its source.
     pub recovery: Recovery,
 }
@@ -69,6 +72,8 @@ pub struct SpaceStats {
     pub leaves: u64,
     /// Bytes of leaf blocks in use.
     pub leaf_bytes: u64,
+    /// Bytes of leaf blocks that are free, and are used before the file `leaves` grows.
+    pub free_leaf_bytes: u64,
     /// Bytes of records in use, headers and padding included.
     pub record_bytes: u64,
     /// Bytes of the file `records` that are free, and are used before it grows. Not among them: what writers keep at
@@ -240,6 +245,7 @@ impl Stats {
     pub(crate) fn of(engine: &Engine) -> Self {
         let mut stats = Stats::of_contents(engine.view());
         stats.sweep = SweepStats::of(engine.sweeper.counters());
+        stats.scrubs = engine.scrubs.stats();
         stats.feeds = engine.subscribers.as_ref().map(|subscribers| subscribers.stats()).unwrap_or_default();
         let Some(meter) = engine.session.meter() else { return stats };
         stats.space.disk_bytes = meter.disk_bytes().unwrap_or(0);
@@ -303,6 +309,7 @@ impl SpaceStats {
         SpaceStats {
             leaves,
             leaf_bytes: leaves * space.block_bytes(),
+            free_leaf_bytes: space.free_blocks() * space.block_bytes(),
             record_bytes,
             free_bytes: records.free,
             fragmented_bytes: records.fragmented,

@@ -11,6 +11,7 @@ use crate::mark::{self, CommittedMarks};
 use crate::operation::Operation;
 use crate::options::Builder;
 use crate::recovery::Recovery;
+use crate::scrub::ScrubCounters;
 use crate::snapshot::RecentSnapshot;
 use crate::store::WritableStore;
 use crate::sweeper::{Sweep, Sweeper};
@@ -136,6 +137,7 @@ impl Running {
             fallback_lock: FallbackLock::default(),
             marks,
             recent_snapshot: RecentSnapshot::default(),
+            scrubs: ScrubCounters::default(),
             increments: Arc::default(),
             subscribers,
             sync_wakers: SyncWakers::default(),

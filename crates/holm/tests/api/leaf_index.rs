@@ -278,6 +278,13 @@ fn a_scrub_and_a_check_find_the_damage_and_go_on() {
         assert!(is_of_its_leaf && matches!(damage.place, DamagedPlace::Leaf { .. }), "{damage:?}");
         assert!(report.records > 100, "{report:?}");
     }
+    let stopped = db.scrub().run(|_| {
+        assert_eq!(db.stats().scrubs.running, 1);
+        ControlFlow::Break(())
+    });
+    let (read, scrubs) = (stopped.expect("a damage is no error").bytes, db.stats().scrubs);
+    assert_eq!((scrubs.running, scrubs.completed, scrubs.damages), (0, 2, 2));
+    assert!(read > 0 && scrubs.bytes > 2 * read && scrubs.last_completed_ns.is_some(), "{scrubs:?}");
     let report = db.check().expect("a damage is no error");
     assert!(report.faults.iter().any(|fault| fault.contains("checksum")), "{:?}", report.faults);
 }

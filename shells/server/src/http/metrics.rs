@@ -126,7 +126,7 @@ impl Reading {
     fn engine(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let (bytes, seconds) = (|| Some(Unit::Bytes), |nanos: u64| nanos as f64 / 1e9);
         let Stats { space, epochs, log, memory, snapshots, .. } = &self.stats;
-        let gauges: [(&str, &str, Option<Unit>, f64); 17] = [
+        let gauges: [(&str, &str, Option<Unit>, f64); 19] = [
             ("pending", "What a power cut at this moment would take", bytes(), epochs.pending_bytes as f64),
             ("pending_age", "How old the first of that can be", Some(Unit::Seconds), seconds(epochs.pending_ns)),
             ("epoch_active", "The epoch that operations belong to", None, epochs.active as f64),
@@ -154,6 +154,8 @@ impl Reading {
             ("records", "Records of all keyspaces", None, self.stats.records as f64),
             ("record", "Records in use, with headers and padding", bytes(), space.record_bytes as f64),
             ("leaf", "Leaf blocks in use", bytes(), space.leaf_bytes as f64),
+            ("leaf_free", "Leaf blocks that are free", bytes(), space.free_leaf_bytes as f64),
+            ("scrubs", "Scrubs that run", None, self.stats.scrubs.running as f64),
             ("resident", "Parts of the mapped files that are in memory", bytes(), memory.resident_bytes as f64),
             ("snapshots", "Open snapshots and long transactions", None, snapshots.open as f64),
             ("snapshot_oldest", "The age of the oldest snapshot", Some(Unit::Seconds), seconds(snapshots.oldest_ns)),
@@ -163,13 +165,15 @@ impl Reading {
         for (name, help, unit, value) in gauges {
             gauge(encoder, name, help, unit, value)?;
         }
-        let counters: [(&str, &str, Option<Unit>, u64); 7] = [
+        let counters: [(&str, &str, Option<Unit>, u64); 9] = [
             ("log_entries", "Entries written to the log", None, log.entries),
             ("log_written", "Bytes written to the log", bytes(), log.bytes),
             ("checkpoints", "Checkpoints that have finished", None, log.checkpoints),
             ("checkpoint_written", "Bytes written back by checkpoints", bytes(), log.write_back_bytes),
             ("throttled_writes", "Writes that waited for the disk", None, epochs.throttled_writes),
             ("grow_stalls", "Writes that had to grow a file themselves", None, space.grow_stalls),
+            ("scrub_read", "Leaves and records that scrubs have read", bytes(), self.stats.scrubs.bytes),
+            ("scrub_damages", "Damages that scrubs have found", None, self.stats.scrubs.damages),
             ("major_faults", "Page faults that waited for the disk", None, memory.major_faults),
         ];
         counters.into_iter().try_for_each(|(name, help, unit, value)| counter(encoder, name, help, unit, value))
