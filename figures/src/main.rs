@@ -22,6 +22,7 @@ mod results;
 mod rivals;
 mod rounds;
 mod run_facts;
+mod sequence;
 mod setting;
 mod strings;
 mod study;
@@ -71,6 +72,9 @@ struct Run {
     /// Measured rounds, after one warm-up round
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// Determines in which order each round measures its cells [default: another one for each run, which is printed]
+    #[arg(long)]
+    seed: Option<u64>,
     /// A recorded trace of a cache, in the public format of Twitter's traces, for the figures that use it; `-` reads
     /// standard input
     #[arg(long)]
@@ -92,7 +96,8 @@ fn main() -> Result<()> {
         Verb::Run(run) => {
             let given = Given { reads: reads::SEES, times: !reads::SEES, trace: run.trace.is_some() };
             let mut studies = catalog::chosen(&run.ids, given)?;
-            let mut setting = setting::Setting::new(run.scale, run.threads, run.rounds)?;
+            let seed = run.seed.unwrap_or_else(sequence::fresh_seed);
+            let mut setting = setting::Setting::new(run.scale, run.threads, run.rounds)?.with_seed(seed);
             let recorded = run.trace.map(|path| Recorded::read(&path, setting.count(REQUESTS)));
             setting.trace = recorded.transpose()?.map(Arc::new);
             let facts = run_facts::gather();

@@ -34,6 +34,10 @@ pub(crate) struct Outcome {
     pub(crate) threads: usize,
     /// Measured rounds.
     pub(crate) rounds: usize,
+    /// What determined the order of the cells of each round. Older results have none: their order was the same in every
+    /// round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seed: Option<u64>,
     /// Whether the values are counts, equal in every round.
     pub(crate) exact: bool,
     /// Seconds that all rounds of the study took.

@@ -164,7 +164,8 @@ fn machines(outcomes: &[Outcome]) -> String {
              claims that this decides are marked as not measured at this scale.</p>\n",
         );
     }
-    text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count; thin \
+    text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count. A figure with \
+            a seed had another order in each round, which the seed repeats; one without had the same order in all. Thin \
             lines go from the least to the greatest, and end at the edge of the drawing. A hollow circle is where the \
             paper's ratio would put a series. A ratio is taken round by round. Counts are exact.</p>\n"
 }
@@ -225,6 +226,7 @@ mod tests {
             scale: 1.0,
             threads: 2,
             rounds: 5,
+            seed: Some(4_711),
             exact: false,
             seconds: 1.0,
             series: vec![series("coral"), series("sand")],
@@ -258,6 +260,7 @@ mod tests {
             "a &lt; b",
             "Strict",
             "Coral grows",
+            "seed 4711",
         ] {
             assert!(page.contains(word), "{word}");
         }

@@ -1,11 +1,12 @@
 //! Runs studies: one warm-up round, then rounds that go through all cells, so that a slow minute of the machine affects
-//! every one. Each figure's file is written as soon as its study is done.
+//! every one. Each round has an order of its own. Each figure's file is written as soon as its study is done.
 
 use crate::catalog::Chosen;
 use crate::judge::{Ran, judge};
 use crate::outcome::{Outcome, Point, Series, Spread};
 use crate::results::file_of;
 use crate::run_facts::RunFacts;
+use crate::sequence::sequence;
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Figure};
 use anyhow::{Context, Result, ensure};
@@ -34,6 +35,7 @@ pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path, facts: &Run
     let probe = out.join("figures.new");
     fs::write(&probe, "").with_context(|| format!("writing in {}", out.display()))?;
     fs::remove_file(&probe)?;
+    println!("order of the cells: --seed {}", setting.seed);
     let machine = (machine::describe(Path::new(".")), facts.clone());
     let planned: Vec<_> = studies.iter().map(|chosen| (chosen, (chosen.study.cells)(setting))).collect();
     // The work of cells differs by a factor of a thousand, so the remaining time is estimated from operations, not
@@ -69,7 +71,8 @@ fn measure(chosen: &Chosen, cells: Vec<Cell>, setting: &Setting, bar: &ProgressB
     let mut measured: Vec<Measured> = cells.into_iter().map(|cell| (cell, Vec::new())).collect();
     let (counted, idle) = rounds(chosen, setting);
     for round in 0..counted + idle {
-        for (cell, samples) in &mut measured {
+        for index in sequence(measured.len(), setting.seed, round) {
+            let (cell, samples) = &mut measured[index];
             let sample = (cell.work)().with_context(|| format!("{} at {}", cell.series, cell.x))?;
             if round >= idle {
                 samples.push(sample);
@@ -132,6 +135,7 @@ fn outcome(
         scale: setting.scale,
         threads: setting.threads,
         rounds: rounds(chosen, setting).0,
+        seed: Some(setting.seed),
         exact: chosen.study.exact,
         seconds: 0.0,
         claims: figure.claims.iter().map(|claim| judge(claim, ran, &series)).collect(),
@@ -171,7 +175,7 @@ mod tests {
     use crate::recorded::Recorded;
     use crate::study::Study;
     use holm_lab::measured::{Request, What};
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     /// Reads an outcome from the one file into which the report packs all of them.
     fn read(folder: &Path, id: &str) -> Outcome {
@@ -197,6 +201,7 @@ mod tests {
         run(&studies, &setting, &folder, &crate::run_facts::gather()).expect("it runs");
         crate::report::write(&folder, None).expect("written");
         let exact = read(&folder, "SENT-X1");
+        assert_eq!(exact.seed, Some(setting.seed));
         assert!(exact.exact && exact.series.len() == 6 && exact.series[0].points[0].samples.len() == 1);
         // Counts are equal on every machine: this claim holds, or a design has changed.
         assert!(exact.claims.iter().all(|claim| claim.ours.is_some_and(|ours| ours.median == 1.0)));
@@ -220,6 +225,45 @@ mod tests {
         let page = fs::read_to_string(folder.join("report.html")).expect("a page");
         assert!(page.contains("SENT-F4a") && page.contains("MB-F13") && page.contains("ISLE-F7a"));
         fs::remove_dir_all(&folder).expect("it was made");
+    }
+
+    #[test]
+    fn rounds_differ_in_their_order_and_samples_stay_with_their_series() {
+        static ORDER: Mutex<Vec<f64>> = Mutex::new(Vec::new());
+        let cell = |x: f64| {
+            let work = move || {
+                ORDER.lock().expect("no panic").push(x);
+                Ok(vec![x])
+            };
+            Cell::new("reef", x, 1, work)
+        };
+        let all = Given { reads: false, times: true, trace: false };
+        let studies = chosen(&["SENT-F1".into()], all).expect("it is there");
+        let setting = Setting::new(0.000_1, Some(1), 3).expect("a setting").with_seed(7);
+        let cells = (0..6).map(|x| cell(f64::from(x))).collect();
+        let measured = measure(&studies[0], cells, &setting, &ProgressBar::hidden()).expect("it runs");
+        let order = ORDER.lock().expect("no panic").clone();
+        let rounds: Vec<_> = order.chunks(6).collect();
+        assert!(rounds.len() == 4 && rounds.windows(2).all(|two| two[0] != two[1]), "{rounds:?}");
+        for (x, (cell, samples)) in measured.iter().enumerate() {
+            assert_eq!((cell.x, samples), (x as f64, &vec![vec![x as f64]; 3]));
+        }
+    }
+
+    /// One study of each kind of count: after a load, after updates by epochs, and of bytes.
+    #[test]
+    fn exact_counts_do_not_depend_on_the_order() {
+        let all = Given { reads: false, times: true, trace: false };
+        let names = ["SENT-X1", "ISLE-F1", "BD-F3", "SS-F11"].map(String::from);
+        for chosen in chosen(&names, all).expect("they are there") {
+            let of = |seed| {
+                let setting = Setting::new(0.001, Some(1), 1).expect("a setting").with_seed(seed);
+                let cells = (chosen.study.cells)(&setting);
+                let measured = measure(&chosen, cells, &setting, &ProgressBar::hidden()).expect("it runs");
+                measured.into_iter().map(|(cell, samples)| (cell.series, cell.x, samples)).collect::<Vec<_>>()
+            };
+            assert!(chosen.study.exact && of(1) == of(2), "{}", chosen.figures[0].id);
+        }
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(crate) struct Setting {
     pub(crate) scale: f64,
     pub(crate) threads: usize,
     pub(crate) rounds: usize,
+    /// Determines the order of the cells of each round. No exact count depends on it.
+    pub(crate) seed: u64,
     /// A recorded trace, if there is one.
     pub(crate) trace: Option<Arc<Recorded>>,
     /// Bytes of memory that may be used.
@@ -28,7 +30,11 @@ impl Setting {
         ensure!(scale > 0.0 && scale <= 100.0, "a scale of {scale}: more than 0, and 1 for the paper's own numbers");
         ensure!((1..=1024).contains(&threads), "{threads} threads: 1 to 1024");
         ensure!(rounds >= 1, "rounds are 1 at least");
-        Ok(Setting { scale, threads, rounds, trace: None, memory: available() / 2 })
+        Ok(Setting { scale, threads, rounds, seed: 0, trace: None, memory: available() / 2 })
+    }
+
+    pub(crate) fn with_seed(self, seed: u64) -> Self {
+        Setting { seed, ..self }
     }
 
     /// Returns the paper's number of keys or operations, scaled.

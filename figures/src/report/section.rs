@@ -27,7 +27,8 @@ pub(super) fn section(outcome: &Outcome) -> Result<String> {
         outcome.claims.iter().for_each(|claim| text.push_str(&row(claim, outcome)));
         text.push_str("</table>\n");
     }
-    let rounds = if outcome.exact { String::new() } else { format!("; medians of {} rounds", outcome.rounds) };
+    let seed = outcome.seed.map(|seed| format!(", order of seed {seed}")).unwrap_or_default();
+    let rounds = if outcome.exact { String::new() } else { format!("; medians of {} rounds{seed}", outcome.rounds) };
     let _ = write!(text, "<p class=\"small\">{}{rounds}.", escaped(&upper(&outcome.conditions)));
     let _ = writeln!(text, " {}</p>\n{}</section>", escaped(&outcome.note), numbers(outcome));
     Ok(text)
