@@ -3,6 +3,7 @@
 mod answers;
 mod designs;
 mod errata;
+mod machines;
 mod originals;
 mod section;
 mod tables;
@@ -12,10 +13,9 @@ use crate::judge::{Ran, judge};
 use crate::outcome::{Judged, Outcome, Verdict};
 use crate::plot::escaped;
 use crate::results::{self, CRASHES};
-use crate::run_facts::RunFacts;
 use anyhow::{Context, Result, ensure};
+use machines::Machines;
 use section::section;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -68,12 +68,13 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
         "<p class=\"lead\">What five papers on B+-trees in persistent memory and in plain memory have measured, \
          measured again with the designs of Holm: each claim as a ratio, the paper's beside ours.</p>\n",
     );
+    let machines_of = Machines::of(outcomes);
     body.push_str(&contents(outcomes));
     body.push_str(&answers::answers(outcomes));
     body.push_str(&designs::designs(outcomes, crashes));
     body.push_str(&errata::errata());
     body.push_str(&originals::originals());
-    body.push_str(&machines(outcomes));
+    body.push_str(&machines(outcomes, &machines_of));
     body.push_str(&answers::figures_by_verdict(outcomes));
     for name in families(outcomes) {
         let of: Vec<_> = outcomes.iter().filter(|outcome| outcome.family == name).collect();
@@ -97,7 +98,7 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
         }
         body.push_str("<div class=\"family\">\n");
         for outcome in of {
-            body.push_str(&section(outcome)?);
+            body.push_str(&section(outcome, &machines_of.run_of(outcome))?);
         }
         body.push_str("</div>\n");
     }
@@ -119,45 +120,10 @@ fn upper(text: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-/// Describes machines and conditions, in one table with a column for each run that differs.
-fn machines(outcomes: &[Outcome]) -> String {
-    let mut runs: BTreeMap<RunFacts, usize> = BTreeMap::new();
-    for outcome in outcomes {
-        // The load at the start of a run does not describe the machine, and its file system matters to no figure.
-        let machine = outcome.machine.split(", load average").next().unwrap_or_default();
-        let machine = machine.split(", ").filter(|part| !part.contains(" on /")).collect::<Vec<_>>().join(", ");
-        let scale = format!("{} of the papers' numbers of keys and operations", outcome.scale);
-        let own = [
-            ("Machine", machine),
-            ("Lines flushed by", outcome.flush.to_lowercase()),
-            ("Scale", scale),
-            ("Threads", format!("at most {}", outcome.threads)),
-        ];
-        let own = own.map(|(name, value)| (name.to_owned(), value));
-        *runs.entry(own.into_iter().chain(outcome.run.iter().cloned()).collect()).or_default() += 1;
-    }
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in runs.keys().flatten() {
-        if !names.contains(&&**name) {
-            names.push(name);
-        }
-    }
-    let mut text = String::from(
-        "<h2 id=\"machine\">Machine <a class=\"top\" href=\"#top\">top</a></h2>\n<div class=\"wide\"><table>\n",
-    );
-    let cells = |name: &str, value: &dyn Fn(&RunFacts, usize) -> String| {
-        let cells: String =
-            runs.iter().map(|(run, figures)| format!("<td>{}</td>", escaped(&value(run, *figures)))).collect();
-        format!("<tr><th>{name}</th>{cells}</tr>\n")
-    };
-    for name in names {
-        let of = |run: &RunFacts, _| {
-            run.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone()).unwrap_or_default()
-        };
-        text.push_str(&cells(name, &of));
-    }
-    text.push_str(&cells("Figures", &|_, figures| figures.to_string()));
-    text.push_str("</table></div>\n");
+/// Describes machines and conditions.
+fn machines(outcomes: &[Outcome], machines: &Machines<'_>) -> String {
+    let mut text = String::from("<h2 id=\"machine\">Machine <a class=\"top\" href=\"#top\">top</a></h2>\n");
+    text.push_str(&machines.table());
     if outcomes.iter().any(|outcome| outcome.scale < FULL) {
         text.push_str(
             "<p class=\"warning\">Some of it was run below the papers' scale, and most of its trees fit into a cache: \
@@ -205,7 +171,7 @@ mod tests {
     use crate::results::{RESULTS, packed, parsed};
     use std::path::PathBuf;
 
-    fn outcome() -> Outcome {
+    pub(super) fn outcome() -> Outcome {
         let point = |x| Point { x, samples: vec![1.0], spread: Spread { least: 0.5, median: 1.0, greatest: 2.0 } };
         let series = |name: &str| Series { name: name.into(), points: vec![point(1.0), point(2.0)] };
         Outcome {

@@ -6,7 +6,8 @@ use crate::plot::{self, COLOURS, MARKS, escaped, number};
 use anyhow::Result;
 use std::fmt::Write;
 
-pub(super) fn section(outcome: &Outcome) -> Result<String> {
+/// Returns the section of a figure, with a sentence about its run.
+pub(super) fn section(outcome: &Outcome, run: &str) -> Result<String> {
     let mut text = format!("<section id=\"{0}\">\n<h3>{0} &middot; {1}", outcome.id, escaped(&outcome.title));
     for (verdict, count) in verdicts(&outcome.claims) {
         let _ = write!(
@@ -27,10 +28,9 @@ pub(super) fn section(outcome: &Outcome) -> Result<String> {
         outcome.claims.iter().for_each(|claim| text.push_str(&row(claim, outcome)));
         text.push_str("</table>\n");
     }
-    let seed = outcome.seed.map(|seed| format!(", order of seed {seed}")).unwrap_or_default();
-    let rounds = if outcome.exact { String::new() } else { format!("; medians of {} rounds{seed}", outcome.rounds) };
-    let _ = write!(text, "<p class=\"small\">{}{rounds}.", escaped(&upper(&outcome.conditions)));
-    let _ = writeln!(text, " {}</p>\n{}</section>", escaped(&outcome.note), numbers(outcome));
+    let conditions = escaped(&upper(&outcome.conditions));
+    let _ = writeln!(text, "<p class=\"small\">{conditions}. {}</p>", escaped(&outcome.note));
+    let _ = writeln!(text, "<p class=\"small run\">{run}</p>\n{}</section>", numbers(outcome));
     Ok(text)
 }
 
