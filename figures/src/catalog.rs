@@ -57,6 +57,12 @@ pub(crate) fn figure(id: &str) -> Option<(&'static Family, &'static Figure)> {
     FAMILIES.iter().find_map(|family| Some((*family, figures(family).find(|figure| figure.id == id)?)))
 }
 
+/// Returns the series of a figure that are drawn, in their order; none if it has no selection, and so all are drawn.
+pub(crate) fn drawn(id: &str) -> Option<&'static [&'static str]> {
+    let mut all = FAMILIES.iter().flat_map(|family| family.drawn);
+    all.find(|drawn| drawn.figures.iter().any(|prefix| id.starts_with(prefix))).map(|drawn| drawn.series)
+}
+
 /// Returns the figures of a family that are missing from a folder.
 pub(crate) fn missing(family: &Family, is_there: impl Fn(&str) -> bool) -> Vec<Missing> {
     let absent = family.absent.iter().map(|Absent { id, title, why }| Missing { id, title, why });
@@ -143,6 +149,7 @@ fn means(asked: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::COLOURS;
     use crate::setting::Setting;
     use crate::study::Axis;
     use std::collections::BTreeSet;
@@ -179,6 +186,25 @@ mod tests {
         }
         let of = |paper: &str| names.iter().filter(|name| name.starts_with(paper)).count();
         assert_eq!(["SENT-", "ISLE-", "BD-", "SS-", "MB-", "SYN-"].map(of), [23, 15, 17, 32, 26, 30]);
+    }
+
+    /// A figure with more series than colours was a table alone: those of the papers' headlines among them.
+    #[test]
+    fn every_figure_can_be_drawn_with_what_its_headlines_are_about() {
+        let setting = Setting::new(0.000_1, Some(8), 1).expect("a setting");
+        for (study, figure) in FAMILIES.iter().flat_map(|family| family.studies).flat_map(|study| {
+            let figures = study.figures.iter();
+            figures.map(move |figure| (study, figure))
+        }) {
+            let measured: BTreeSet<_> = (study.cells)(&setting).iter().map(|cell| cell.series).collect();
+            let drawn = drawn(figure.id).map_or_else(|| measured.iter().copied().collect(), <[_]>::to_vec);
+            assert!(drawn.len() <= COLOURS, "{}: {} series", figure.id, drawn.len());
+            assert!(drawn.iter().all(|series| measured.contains(series)), "{}: {drawn:?}", figure.id);
+            for claim in figure.claims.iter().filter(|claim| !claim.headline.is_empty()) {
+                assert!(drawn.contains(&claim.of), "{}: {} is not drawn", figure.id, claim.of);
+                assert!(claim.against.is_none_or(|it| drawn.contains(&it)), "{}: {:?}", figure.id, claim.against);
+            }
+        }
     }
 
     #[test]

@@ -55,16 +55,21 @@ impl Outcome {
 
     /// Returns all points, in order.
     pub(crate) fn places(&self) -> Vec<f64> {
-        let mut places: Vec<f64> = self.series.iter().flat_map(|series| &series.points).map(|point| point.x).collect();
-        places.sort_by(f64::total_cmp);
-        places.dedup();
-        places
+        places(&self.series)
     }
 
     /// Returns the name of a point.
     pub(crate) fn place(&self, x: f64) -> String {
         self.words.get(x as usize).cloned().unwrap_or_else(|| x.to_string())
     }
+}
+
+/// Returns all points of some series, in order.
+pub(crate) fn places<'a>(series: impl IntoIterator<Item = &'a Series>) -> Vec<f64> {
+    let mut places: Vec<f64> = series.into_iter().flat_map(|series| &series.points).map(|point| point.x).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

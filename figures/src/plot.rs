@@ -1,4 +1,5 @@
-//! Draws a figure: bars for few points or for categories, lines otherwise. Each number is drawn with its spread.
+//! Draws a figure: bars for few points or for categories, lines otherwise. Each number is drawn with its spread. Bars
+//! are filled with hatches that the page defines, and points of lines have marks, so that no series needs its colour.
 //!
 //! Where a claim of a paper is a ratio, a hollow circle shows where it would put the series: that ratio times the
 //! median of what it is compared with.
@@ -7,7 +8,7 @@
 //! drawing uses placeholder colours that no drawing would use otherwise, and the final step replaces them by the page's
 //! names.
 
-use crate::outcome::{Judged, Outcome, Point};
+use crate::outcome::{Judged, Outcome, Point, Series, places};
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -45,6 +46,8 @@ pub(crate) const MARKS: [&[(i32, i32)]; 5] = [
 /// The page's colour for text and for reference lines.
 const INK: RGBColor = RGBColor(1, 2, 3);
 const FAINT: RGBColor = RGBColor(1, 2, 4);
+/// The page's background.
+const GROUND: RGBColor = RGBColor(1, 2, 5);
 
 /// The size of most texts; the page's style sheet states it once.
 const FONT_SIZE: &str = " font-size=\"13.709677419354838\"";
@@ -58,18 +61,31 @@ fn colour(series: usize) -> RGBColor {
     RGBColor(1, 3, (series % COLOURS) as u8)
 }
 
-/// Returns the drawing as SVG.
-pub(crate) fn drawn(outcome: &Outcome) -> Result<String> {
+/// What the bars of a series are filled with.
+fn fill(series: usize) -> RGBColor {
+    RGBColor(1, 4, (series % COLOURS) as u8)
+}
+
+/// A drawing as SVG.
+pub(crate) struct Picture {
+    pub(crate) svg: String,
+    /// At least one of the paper's values is within the axis.
+    pub(crate) has_papers_values: bool,
+}
+
+/// Returns the drawing of some series of a figure.
+pub(crate) fn drawn(outcome: &Outcome, series: &[&Series]) -> Result<Picture> {
     let mut svg = String::new();
-    draw(outcome, &mut svg).map_err(|error| anyhow!("{}: {error}", outcome.id))?;
-    svg = svg.replace("#010203", "var(--ink)").replace("#010204", "var(--faint)");
+    let has_papers_values = draw(outcome, series, &mut svg).map_err(|error| anyhow!("{}: {error}", outcome.id))?;
+    svg = svg.replace("#010203", "var(--ink)").replace("#010204", "var(--faint)").replace("#010205", "var(--ground)");
     for series in 0..COLOURS {
         svg = svg.replace(&format!("#0103{series:02X}"), &format!("var(--series-{series})"));
+        svg = svg.replace(&format!("#0104{series:02X}"), &format!("url(#fill-{series})"));
     }
     // The page determines the width.
     let size = format!("<svg width=\"{WIDTH}\" height=\"{HEIGHT}\"");
     let about = format!("<svg role=\"img\" aria-label=\"{} {}\"", outcome.id, escaped(&outcome.title));
-    Ok(slim(&svg.replacen(&size, &about, 1)))
+    Ok(Picture { svg: slim(&svg.replacen(&size, &about, 1)), has_papers_values })
 }
 
 /// Removes what the page's style sheet states once for all drawings, and the defaults of SVG: a third of the page.
@@ -100,8 +116,8 @@ struct Upright {
 }
 
 impl Upright {
-    fn of(outcome: &Outcome, said: &[Said], bars: bool) -> Self {
-        let points = || outcome.series.iter().flat_map(|series| &series.points);
+    fn of(series: &[&Series], said: &[Said], bars: bool) -> Self {
+        let points = || series.iter().flat_map(|series| &series.points);
         let medians = || points().map(|point| point.spread.median);
         let most = points().map(|point| point.spread.greatest).fold(0.0, f64::max);
         let (least, high) = (medians().fold(f64::MAX, f64::min), medians().fold(f64::MIN_POSITIVE, f64::max));
@@ -139,11 +155,12 @@ struct Said {
     y: f64,
 }
 
-/// Returns the places of claims that are numbers, of cells that were measured.
-fn said(outcome: &Outcome) -> Vec<Said> {
+/// Returns the places of claims that are numbers, of cells that were measured. Only the series that the claim is about
+/// must be drawn.
+fn said(outcome: &Outcome, drawn: &[&Series]) -> Vec<Said> {
     let place = |claim: &Judged| {
         let paper: f64 = claim.paper.parse().ok()?;
-        let series = outcome.series.iter().position(|series| series.name == claim.of)?;
+        let series = drawn.iter().position(|series| series.name == claim.of)?;
         let median = |name: &str, x: f64| {
             let points = &outcome.series.iter().find(|series| series.name == name)?.points;
             points.iter().find(|point| point.x.to_bits() == x.to_bits()).map(|point| point.spread.median)
@@ -155,11 +172,17 @@ fn said(outcome: &Outcome) -> Vec<Said> {
     outcome.claims.iter().filter_map(place).collect()
 }
 
-fn draw(outcome: &Outcome, svg: &mut String) -> Drawn {
-    let places = outcome.places();
-    let bars = !outcome.continuous || places.len() <= FEW;
-    let said = said(outcome);
-    let upright = Upright::of(outcome, &said, bars);
+/// Returns whether the drawing of some series of a figure has bars.
+pub(crate) fn has_bars(outcome: &Outcome, series: &[&Series]) -> bool {
+    !outcome.continuous || places(series.iter().copied()).len() <= FEW
+}
+
+/// Draws, and returns whether one of the paper's values is within the axis.
+fn draw(outcome: &Outcome, drawn: &[&Series], svg: &mut String) -> Result<bool, Box<dyn std::error::Error>> {
+    let places = places(drawn.iter().copied());
+    let bars = has_bars(outcome, drawn);
+    let said = said(outcome, drawn);
+    let upright = Upright::of(drawn, &said, bars);
     let room = ROOM / places.len().max(1);
     let names: Vec<_> = places.iter().map(|x| wrapped(&outcome.place(*x), room)).collect();
     let lines = names.iter().map(Vec::len).max().unwrap_or(1) as i32;
@@ -185,14 +208,14 @@ fn draw(outcome: &Outcome, svg: &mut String) -> Drawn {
         .y_desc(&outcome.unit)
         .draw()?;
     let at = |point: &Point| places.iter().position(|place| *place == point.x).unwrap_or(0) as f64;
-    let wide = 0.8 / outcome.series.len().max(1) as f64;
-    for (index, series) in outcome.series.iter().enumerate() {
+    let wide = 0.8 / drawn.len().max(1) as f64;
+    for (index, series) in drawn.iter().enumerate() {
         let aside = (index as f64 + 0.5) * wide - 0.4;
         let mut own: Vec<_> = series.points.iter().map(|point| (at(point), point)).collect();
         own.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         if bars {
             let own: Vec<_> = own.iter().map(|(x, point)| (x + aside, *point)).collect();
-            draw_bars(&mut chart, &own, &upright, wide, colour(index))?;
+            draw_bars(&mut chart, &own, &upright, wide, fill(index))?;
         } else {
             // Series that share a point are drawn slightly side by side.
             let own: Vec<_> = own.iter().map(|(x, point)| (x + aside / 4.0, *point)).collect();
@@ -202,7 +225,8 @@ fn draw(outcome: &Outcome, svg: &mut String) -> Drawn {
         chart.draw_series(theirs.map(|said| {
             let x = places.iter().position(|place| *place == said.x).unwrap_or(0) as f64;
             let aside = if bars { aside } else { aside / 4.0 };
-            Circle::new((x + aside, upright.at(said.y)), 4, INK.stroke_width(1))
+            let middle = EmptyElement::at((x + aside, upright.at(said.y)));
+            middle + Circle::new((0, 0), 4, GROUND.filled()) + Circle::new((0, 0), 4, INK.stroke_width(1))
         }))?;
     }
     let bottom = |x: usize| chart.plotting_area().map_coordinate(&(x as f64, upright.range.start));
@@ -216,19 +240,15 @@ fn draw(outcome: &Outcome, svg: &mut String) -> Drawn {
     }
     write(&root, std::slice::from_ref(&outcome.axis), LETTERS, (middle, bottom(0).1 + LINE * lines + 6))?;
     root.present()?;
-    Ok(())
+    drop(chart);
+    drop(root);
+    Ok(said.iter().any(|said| upright.shows(said.y)))
 }
 
-fn draw_bars(
-    chart: &mut Chart<'_, '_>,
-    own: &[(f64, &Point)],
-    upright: &Upright,
-    wide: f64,
-    colour: RGBColor,
-) -> Drawn {
+fn draw_bars(chart: &mut Chart<'_, '_>, own: &[(f64, &Point)], upright: &Upright, wide: f64, fill: RGBColor) -> Drawn {
     let half = wide * 0.44;
     chart.draw_series(own.iter().map(|(x, point)| {
-        Rectangle::new([(x - half, upright.range.start), (x + half, upright.at(point.spread.median))], colour.filled())
+        Rectangle::new([(x - half, upright.range.start), (x + half, upright.at(point.spread.median))], fill.filled())
     }))?;
     draw_spreads(chart, own, upright, INK)
 }

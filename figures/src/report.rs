@@ -2,6 +2,7 @@
 
 mod answers;
 mod designs;
+mod drawing;
 mod errata;
 mod machines;
 mod originals;
@@ -69,6 +70,7 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
          measured again with the designs of Holm: each claim as a ratio, the paper's beside ours.</p>\n",
     );
     let machines_of = Machines::of(outcomes);
+    body.push_str(&drawing::fills());
     body.push_str(&contents(outcomes));
     body.push_str(&answers::answers(outcomes));
     body.push_str(&designs::designs(outcomes, crashes));
@@ -214,7 +216,7 @@ mod tests {
     #[test]
     fn the_page_needs_nothing_else_and_is_escaped() {
         let page = page(&[outcome()], Some("a < b")).expect("a page");
-        for word in ["http:", "https:", "<script", "<link", "url(", "<chips>", "shoal", "#0102", "#0103"] {
+        for word in ["http:", "https:", "<script", "<link", "url(h", "url(/", "<chips>", "shoal", "#0102", "#0103"] {
             // The namespace of SVG is a name, not an address.
             assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(word), "{word}");
         }
@@ -230,7 +232,8 @@ mod tests {
         ] {
             assert!(page.contains(word), "{word}");
         }
-        assert!(page.matches("<svg role=").count() == 1 && page.matches("viewBox").count() == 2, "{page}");
+        // The drawing, the line of its claim, and two series in the legend.
+        assert!(page.matches("<svg role=").count() == 1 && page.matches("viewBox").count() == 4, "{page}");
     }
 
     fn kept_in(file: &str) -> PathBuf {

@@ -15,6 +15,14 @@ pub(crate) struct Family {
     pub(crate) studies: &'static [Study],
     /// Figures that cannot run here yet.
     pub(crate) absent: &'static [Absent],
+    /// For figures with more series than a drawing has colours.
+    pub(crate) drawn: &'static [Drawn],
+}
+
+/// Which series of figures are drawn. The others are in the table of numbers alone.
+pub(crate) struct Drawn {
+    pub(crate) figures: &'static [&'static str],
+    pub(crate) series: &'static [&'static str],
 }
 
 /// A set of measurements: each cell gives one number for each of the study's measures.

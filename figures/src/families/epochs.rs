@@ -31,6 +31,7 @@ pub(crate) const FAMILY: Family = Family {
         MEMORY,
     ],
     absent: &[Absent::new("BD-F1", "A worked example: metadata", "asserted by the tests of the design")],
+    drawn: &[],
 };
 
 const LATENCY: u32 = 300;

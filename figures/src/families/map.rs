@@ -36,6 +36,7 @@ pub(crate) const FAMILY: Family = Family {
         Absent::new("MB-X3", "Misses of the translation buffer", "needs the processor's counters"),
         Absent::new("MB-X4", "Berkeley DB", "quoted by the paper alone"),
     ],
+    drawn: &[],
 };
 
 const CONDITIONS: &str = "keys of 4 bytes (floats, uniform), values of 28; 12 million loaded at scale 1, 4 million \

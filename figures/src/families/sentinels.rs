@@ -17,6 +17,7 @@ pub(crate) const FAMILY: Family = Family {
     expected: false,
     studies: &[WAYS, EXAMPLES, NODES, PRINTED, SIZES, SIZES_OF_LARGE, THREADS, STRINGS, PARITY, READS, waits::WAITS],
     absent: &[],
+    drawn: &[],
 };
 
 /// Names of the series, with designs of 512-byte and of 4-KiB nodes.

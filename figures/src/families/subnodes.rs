@@ -39,6 +39,7 @@ pub(crate) const FAMILY: Family = Family {
         MEDIA_MOVES,
     ],
     absent: &[Absent::new("SS-X1", "The crash matrix of reclamation", "explored by the tests of the design")],
+    drawn: &[],
 };
 
 const LATENCY: u32 = 300;

@@ -9,12 +9,16 @@ pub(crate) mod metrics;
 
 use crate::claim::Cause;
 use crate::measured_tree::{PERCENTILES, counted, create, setup, unflushed};
-use crate::study::{Axis, Cell, Claim, Family, Figure, Needs, Study};
+use crate::study::{Axis, Cell, Claim, Drawn, Family, Figure, Needs, Study};
 use crate::traces::{all, ascending, uniform, zipf};
 use ablations::{ASIDE, ASIDE_READS, BLOCKS, CODECS, DURABILITIES, EPOCHS, ORDERS, PRINTS, ROOTS};
 use anyhow::Result;
 use media_metrics::MEDIA_METRICS;
 use metrics::{METRICS, TIMES};
+
+/// A design of each paper, and ours.
+const DRAWN: &[Drawn] =
+    &[Drawn { figures: &["SYN-D"], series: &["FF", "ISLE", "LB", "SS", "BD", "HOLM", "LINED", "BORDERS"] }];
 
 pub(crate) const FAMILY: Family = Family {
     name: "Synthesis",
@@ -43,6 +47,7 @@ pub(crate) const FAMILY: Family = Family {
         DURABILITIES,
     ],
     absent: &[],
+    drawn: DRAWN,
 };
 
 const NOTE: &str = "No paper has this leaf: the claims are our expectations.";

@@ -1,8 +1,9 @@
 //! A figure on the page: its drawing, its claims, its numbers.
 
+use super::drawing::{drawing, drawn};
 use super::{upper, verdicts};
 use crate::outcome::{Judged, Outcome, Spread, Verdict};
-use crate::plot::{self, COLOURS, MARKS, escaped, number};
+use crate::plot::{escaped, number};
 use anyhow::Result;
 use std::fmt::Write;
 
@@ -18,9 +19,7 @@ pub(super) fn section(outcome: &Outcome, run: &str) -> Result<String> {
         );
     }
     text.push_str("</h3>\n");
-    if is_drawn(outcome) {
-        let _ = writeln!(text, "<figure>\n{}\n{}</figure>", plot::drawn(outcome)?, legend(outcome));
-    }
+    text.push_str(&drawing(outcome)?);
     if !outcome.claims.is_empty() {
         let claimant = outcome.claimant();
         let _ = write!(text, "<table class=\"claims\">\n<thead><tr><th>ratio</th><th>{claimant}</th><th>ours</th>");
@@ -32,11 +31,6 @@ pub(super) fn section(outcome: &Outcome, run: &str) -> Result<String> {
     let _ = writeln!(text, "<p class=\"small\">{conditions}. {}</p>", escaped(&outcome.note));
     let _ = writeln!(text, "<p class=\"small run\">{run}</p>\n{}</section>", numbers(outcome));
     Ok(text)
-}
-
-/// More series than colours are a table, not a drawing.
-fn is_drawn(outcome: &Outcome) -> bool {
-    outcome.series.len() <= COLOURS
 }
 
 pub(super) fn class(verdict: Verdict) -> String {
@@ -62,15 +56,6 @@ pub(super) fn paper_and_ours(claim: &Judged) -> (String, String) {
         false => format!("{:.2}", ours.median),
     });
     (escaped(&claim.paper), ours)
-}
-
-fn legend(outcome: &Outcome) -> String {
-    let names = outcome.series.iter().enumerate().map(|(index, series)| {
-        let (colour, mark) = (index % COLOURS, index % MARKS.len());
-        let style = format!("background:var(--series-{colour})");
-        format!("<span><i class=\"mark-{mark}\" style=\"{style}\"></i>{}</span>", escaped(&series.name))
-    });
-    format!("<figcaption>{}</figcaption>\n", names.collect::<Vec<_>>().join(" "))
 }
 
 fn row(claim: &Judged, outcome: &Outcome) -> String {
@@ -129,7 +114,7 @@ fn track(paper: &str, ours: Spread, verdict: Verdict) -> String {
 /// Returns a table of all medians, for readers that need exact numbers.
 fn numbers(outcome: &Outcome) -> String {
     let places = outcome.places();
-    let open = if is_drawn(outcome) { "" } else { " open" };
+    let open = if drawn(outcome).len() == outcome.series.len() { "" } else { " open" };
     let unit = escaped(&outcome.unit);
     let mut text =
         format!("<details{open}><summary>Numbers: {unit}</summary><div class=\"wide\"><table>\n<tr><th></th>");
