@@ -2,8 +2,9 @@
 //! cells of one round do not.
 //!
 //! The true ratio is taken to lie in the interval that the rounds give for their median: with five rounds it goes from
-//! the least to the greatest, and holds the true median with 94 percent. A claim is decided only if the whole interval
-//! lies on one side.
+//! the least to the greatest, and holds the true median with 94 percent. A direction is decided only if the whole
+//! interval lies on one side, and a bound is kept only if the whole interval keeps it. That a difference is smaller
+//! than the paper's is decided without a direction, if the whole interval says so.
 
 use crate::claim::{Cause, Claim, Said};
 use crate::outcome::{Judged, Series, Spread, Verdict};
@@ -64,7 +65,7 @@ pub(crate) fn judge(claim: &Claim, ran: Ran, series: &[Series]) -> Judged {
         verdict,
         cause: cause(claim, verdict),
         headline: claim.headline.into(),
-        why: why(claim, ran.expected, ours.map(|ours| ours.median), verdict, lacks.as_deref()),
+        why: why(claim, ran.expected, ours.map(|ours| (ours.median, interval(&ratios))), verdict, lacks.as_deref()),
     }
 }
 
@@ -101,8 +102,8 @@ fn interval(values: &[f64]) -> (f64, f64) {
 
 fn verdict(claim: &Claim, median: f64, (least, greatest): (f64, f64)) -> Verdict {
     match claim.said {
-        Said::AtMost(bound) => bounded((median / bound).ln(), (least / bound).ln()),
-        Said::AtLeast(bound) => bounded((bound / median).ln(), (bound / greatest).ln()),
+        Said::AtMost(bound) => bounded((least / bound).ln(), (greatest / bound).ln()),
+        Said::AtLeast(bound) => bounded((bound / greatest).ln(), (bound / least).ln()),
         Said::Even => even(median.ln(), least.ln(), greatest.ln()),
         // A value has no direction: it is near the paper's or not.
         Said::Number(paper) if claim.against.is_none() => valued((median / paper).ln()),
@@ -113,12 +114,13 @@ fn verdict(claim: &Claim, median: f64, (least, greatest): (f64, f64)) -> Verdict
     }
 }
 
-/// Judges a one-sided claim by how far the median and the nearest round are beyond the bound, as logarithms.
-fn bounded(median: f64, nearest: f64) -> Verdict {
-    match median {
-        median if median <= EQUAL => Verdict::Reproduced,
-        _ if nearest <= 0.0 => Verdict::Undecided,
-        median if median <= ALIKE => Verdict::Weaker,
+/// Judges a one-sided claim by how far the ends of the interval are beyond the bound, as logarithms. The far end
+/// decides: a bound that is passed by a part of the interval may not hold.
+fn bounded(near: f64, far: f64) -> Verdict {
+    match far {
+        far if far <= EQUAL => Verdict::Reproduced,
+        _ if near <= 0.0 => Verdict::Undecided,
+        far if far <= ALIKE => Verdict::Weaker,
         _ => Verdict::Contradicted,
     }
 }
@@ -126,7 +128,7 @@ fn bounded(median: f64, nearest: f64) -> Verdict {
 fn even(median: f64, least: f64, greatest: f64) -> Verdict {
     match median.abs() <= ALIKE {
         true => Verdict::Reproduced,
-        false if least.abs().min(greatest.abs()) <= ALIKE || least < 0.0 && greatest > 0.0 => Verdict::Undecided,
+        false if least.abs().min(greatest.abs()) <= ALIKE || spans_one((least, greatest)) => Verdict::Undecided,
         false => Verdict::Contradicted,
     }
 }
@@ -140,6 +142,11 @@ fn valued(distance: f64) -> Verdict {
     }
 }
 
+/// Returns whether an interval of logarithms has both directions.
+fn spans_one((least, greatest): (f64, f64)) -> bool {
+    least < 0.0 && greatest > 0.0
+}
+
 /// Judges a claim of a difference, of a given size or of any, in the direction of the sign.
 fn differing(size: Option<f64>, sign: f64, (median, least, greatest): (f64, f64, f64)) -> Verdict {
     if least.abs().max(greatest.abs()) <= EQUAL {
@@ -147,7 +154,9 @@ fn differing(size: Option<f64>, sign: f64, (median, least, greatest): (f64, f64,
         return Verdict::Weaker;
     }
     match size {
-        _ if least < 0.0 && greatest > 0.0 => Verdict::Undecided,
+        // Whatever its direction, the difference is below the part of the paper's that would reproduce it.
+        Some(size) if spans_one((least, greatest)) && (least / size).max(greatest / size) < PART => Verdict::Weaker,
+        _ if spans_one((least, greatest)) => Verdict::Undecided,
         _ if median.abs() <= EQUAL => Verdict::Weaker,
         _ if median * sign < 0.0 => Verdict::Contradicted,
         None => Verdict::Reproduced,
@@ -160,8 +169,14 @@ fn differing(size: Option<f64>, sign: f64, (median, least, greatest): (f64, f64,
 }
 
 /// Returns a sentence with the ratio in words, and the reason for it.
-fn why(claim: &Claim, expected: bool, median: Option<f64>, verdict: Verdict, lacks: Option<&str>) -> String {
-    let Some(median) = median else {
+fn why(
+    claim: &Claim,
+    expected: bool,
+    ours: Option<(f64, (f64, f64))>,
+    verdict: Verdict,
+    lacks: Option<&str>,
+) -> String {
+    let Some((median, (least, greatest))) = ours else {
         return "Not measured in this run: it takes more threads, memory or rounds, or the kept run is older than the \
                 claim."
             .into();
@@ -178,6 +193,7 @@ fn why(claim: &Claim, expected: bool, median: Option<f64>, verdict: Verdict, lac
     let is_even = matches!(claim.said, Said::Even) || matches!(claim.said, Said::Number(one) if one == 1.0);
     let is_bound = matches!(claim.said, Said::AtMost(_) | Said::AtLeast(_));
     let found = match verdict {
+        Verdict::Undecided if is_bound => "the rounds lie on both sides of the bound",
         Verdict::Undecided => "the rounds lie on both sides",
         Verdict::Contradicted if is_bound => "beyond the bound",
         Verdict::Weaker if is_bound => "just beyond the bound",
@@ -185,6 +201,7 @@ fn why(claim: &Claim, expected: bool, median: Option<f64>, verdict: Verdict, lac
         Verdict::Contradicted => "the other way round",
         Verdict::Weaker if claim.against.is_none() => "less here",
         Verdict::Stronger if claim.against.is_none() => "more here",
+        Verdict::Weaker if spans_one((least.ln(), greatest.ln())) => "less of a difference, of no sure direction",
         Verdict::Weaker => "less of a difference",
         Verdict::Stronger => "more of one",
         _ if is_bound => "within the bound",
@@ -242,13 +259,30 @@ mod tests {
     #[test]
     fn rounds_on_both_sides_decide_nothing() {
         let verdict = |claim: Claim, ours: &[f64]| of(claim, ours).verdict;
-        assert_eq!(verdict(Claim::new("a", "b", 1.0, 0.5), &[95.0, 120.0, 130.0]), Verdict::Undecided);
         assert_eq!(verdict(Claim::less("a", "b", 1.0), &[60.0, 70.0, 101.0]), Verdict::Undecided);
         // All rounds agree that there is no difference: that is known.
         assert_eq!(verdict(Claim::less("a", "b", 1.0), &[97.0, 99.0, 103.0]), Verdict::Weaker);
         assert_eq!(verdict(Claim::even("a", "b", 1.0), &[90.0, 120.0, 125.0]), Verdict::Undecided);
+        // The interval has the paper's half, but not only.
+        assert_eq!(verdict(Claim::new("a", "b", 1.0, 0.5), &[50.0, 70.0, 101.0]), Verdict::Undecided);
         let undecided = of(Claim::less("a", "b", 1.0).cause(Cause::Unequal), &[60.0, 70.0, 101.0]);
         assert_eq!(undecided.cause, Some(Cause::Noise));
+    }
+
+    /// These were undecided, although no round comes near the paper's difference.
+    #[test]
+    fn rounds_that_exclude_the_papers_difference_decide_that_it_is_weaker() {
+        let judged = |paper, ours: &[f64]| of(Claim::new("a", "b", 1.0, paper).cause(Cause::Scale), ours);
+        let found = judged(0.5, &[95.0, 120.0, 130.0]);
+        assert_eq!((found.verdict, found.cause), (Verdict::Weaker, Some(Cause::Scale)));
+        assert!(found.why.ends_with("less of a difference, of no sure direction."), "{}", found.why);
+        assert_eq!(judged(2.0, &[80.0, 110.0, 150.0]).verdict, Verdict::Weaker);
+        // 0.6 of a logarithmic half is 0.66: a round below it may be the paper's.
+        assert_eq!(judged(0.5, &[67.0, 90.0, 130.0]).verdict, Verdict::Weaker);
+        assert_eq!(judged(0.5, &[65.0, 90.0, 130.0]).verdict, Verdict::Undecided);
+        assert_eq!(judged(2.0, &[80.0, 110.0, 152.0]).verdict, Verdict::Undecided);
+        // One direction in all rounds is the opposite, however small.
+        assert_eq!(judged(0.5, &[101.0, 120.0, 130.0]).verdict, Verdict::Contradicted);
     }
 
     #[test]
@@ -259,8 +293,14 @@ mod tests {
         assert_eq!(at_most(&[110.0]).verdict, Verdict::Weaker);
         assert_eq!((at_most(&[150.0]).verdict, at_most(&[150.0]).cause), (Verdict::Contradicted, Some(Cause::Scale)));
         assert_eq!(at_most(&[90.0, 130.0, 150.0]).verdict, Verdict::Undecided);
-        let at_least = |ours: f64| of(Claim::at_least("a", "b", 1.0, 1.2), &[ours]).verdict;
-        assert_eq!([at_least(200.0), at_least(60.0)], [Verdict::Reproduced, Verdict::Contradicted]);
+        // The median keeps the bound, but not the whole interval.
+        assert_eq!(at_most(&[90.0, 100.0, 150.0]).verdict, Verdict::Undecided);
+        assert_eq!(at_most(&[90.0, 100.0, 105.0]).verdict, Verdict::Reproduced);
+        assert_eq!(at_most(&[101.0, 110.0, 115.0]).verdict, Verdict::Weaker);
+        assert_eq!(at_most(&[101.0, 110.0, 120.0]).verdict, Verdict::Contradicted);
+        let at_least = |ours: &[f64]| of(Claim::at_least("a", "b", 1.0, 1.2), ours).verdict;
+        assert_eq!([at_least(&[200.0]), at_least(&[60.0])], [Verdict::Reproduced, Verdict::Contradicted]);
+        assert_eq!(at_least(&[60.0, 200.0, 210.0]), Verdict::Undecided);
     }
 
     #[test]
@@ -311,7 +351,7 @@ mod tests {
         let why = |paper: f64, ours: &[f64]| of(Claim::new("a", "b", 1.0, paper).because("Because."), ours).why;
         assert_eq!(why(0.516, &[70.0]), "30 % less here, 48 % less in the paper: less of a difference. Because.");
         assert_eq!(
-            why(0.5, &[95.0, 120.0, 130.0]),
+            why(0.5, &[60.0, 120.0, 130.0]),
             "20 % more here, 50 % less in the paper: the rounds lie on both sides. Because."
         );
         assert_eq!(why(1.0, &[150.0]), "50 % more here, as much in the paper: a difference here alone. Because.");

@@ -402,7 +402,10 @@ const STRINGS: Study = Study {
             "SENT-F8c",
             "p99 of YCSB A's updates by clients",
             2,
-            &[Claim::at_most("FF_S", "FF", 2.0, 1.0).because("The paper says lower, without a number.")],
+            &[Claim::at_most("FF_S", "FF", 2.0, 1.0).cause(Cause::Unequal).because(
+                "The paper says lower, without a number. The store's nodes have 512 bytes, at which the paper itself \
+                 has slower searches with sentinels (its Fig. 4a).",
+            )],
         ),
     ],
 };
