@@ -149,6 +149,7 @@ fn means(asked: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::Claim;
     use crate::plot::COLOURS;
     use crate::setting::Setting;
     use crate::study::Axis;
@@ -204,6 +205,23 @@ mod tests {
                 assert!(drawn.contains(&claim.of), "{}: {} is not drawn", figure.id, claim.of);
                 assert!(claim.against.is_none_or(|it| drawn.contains(&it)), "{}: {:?}", figure.id, claim.against);
             }
+        }
+    }
+
+    #[test]
+    fn another_form_is_one_of_a_claim_that_is_there_and_has_the_headline() {
+        for claim in
+            FAMILIES.iter().flat_map(|family| family.studies).flat_map(|study| study.figures).flat_map(|it| it.claims)
+        {
+            let Some(printed) = claim.form_of else { continue };
+            let (_, figure) = figure(printed.figure).expect("a figure");
+            let is_it = |other: &&Claim| {
+                let series = other.of == printed.of && other.against == Some(printed.against);
+                series && other.x == claim.x && other.said == claim.said
+            };
+            let found = figure.claims.iter().find(is_it);
+            let found = found.unwrap_or_else(|| panic!("{printed:?} at {}", claim.x));
+            assert!(found.form_of.is_none() && claim.headline.is_empty(), "{printed:?}: {}", claim.headline);
         }
     }
 

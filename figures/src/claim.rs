@@ -80,6 +80,15 @@ impl Needed {
     }
 }
 
+/// A claim about what the paper has printed, by its figure and its two series: the point and the statement are those of
+/// the other form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Printed {
+    pub(crate) figure: &'static str,
+    pub(crate) of: &'static str,
+    pub(crate) against: &'static str,
+}
+
 /// A paper's statement about the ratio of one series to another at one point, or about one series' value.
 #[derive(Clone, Copy)]
 pub(crate) struct Claim {
@@ -95,6 +104,8 @@ pub(crate) struct Claim {
     pub(crate) cause: Option<Cause>,
     /// The sentence of the paper's abstract or conclusion that this claim is, in our words; empty if it is none.
     pub(crate) headline: &'static str,
+    /// The claim about the form that the paper has, if this is about another form of the same statement.
+    pub(crate) form_of: Option<Printed>,
     /// The reason for our result, as far as it is known.
     pub(crate) because: &'static str,
 }
@@ -102,7 +113,7 @@ pub(crate) struct Claim {
 impl Claim {
     const fn made(of: &'static str, against: Option<&'static str>, x: f64, said: Said) -> Self {
         let needed = Needed { scale: 0.0, threads: 1, nodes: None };
-        Claim { of, against, x, against_x: None, said, needed, cause: None, headline: "", because: "" }
+        Claim { of, against, x, against_x: None, said, needed, cause: None, headline: "", form_of: None, because: "" }
     }
 
     /// The claim that the ratio is this number.
@@ -154,6 +165,12 @@ impl Claim {
 
     pub(crate) const fn headline(self, headline: &'static str) -> Self {
         Claim { headline, ..self }
+    }
+
+    /// The paper's statement is about another form, which this figure or another one measures, too: that one decides,
+    /// and this one is not counted.
+    pub(crate) const fn form_of(self, figure: &'static str, of: &'static str, against: &'static str) -> Self {
+        Claim { form_of: Some(Printed { figure, of, against }), ..self }
     }
 
     /// A run below this scale does not judge the claim.

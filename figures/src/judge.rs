@@ -6,7 +6,7 @@
 //! interval lies on one side, and a bound is kept only if the whole interval keeps it. That a difference is smaller
 //! than the paper's is decided without a direction, if the whole interval says so.
 
-use crate::claim::{Cause, Claim, Said};
+use crate::claim::{Cause, Claim, Printed, Said};
 use crate::outcome::{Judged, Series, Spread, Verdict};
 
 /// A ratio this near to 1 counts as no difference.
@@ -65,6 +65,10 @@ pub(crate) fn judge(claim: &Claim, ran: Ran, series: &[Series]) -> Judged {
         verdict,
         cause: cause(claim, verdict),
         headline: claim.headline.into(),
+        form_of: claim
+            .form_of
+            .map(|Printed { figure, of, against }| format!("{figure}, {of} / {against}"))
+            .unwrap_or_default(),
         why: why(claim, ran.expected, ours.map(|ours| (ours.median, interval(&ratios))), verdict, lacks.as_deref()),
     }
 }

@@ -125,7 +125,17 @@ pub(crate) struct Judged {
     /// The sentence of the paper's abstract or conclusion that the claim is; empty if it is none.
     #[serde(default)]
     pub(crate) headline: String,
+    /// The claim of which this is another form: its figure and its series; empty if it is the paper's own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) form_of: String,
     pub(crate) why: String,
+}
+
+impl Judged {
+    /// Returns whether the claim is about the form that the paper has. A statement is counted once, by this form.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.form_of.is_empty()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -160,9 +160,9 @@ fn contents(outcomes: &[Outcome]) -> String {
     format!("<nav>{}</nav>\n", links.join(" "))
 }
 
-/// Returns how many claims have each verdict, for verdicts that occur.
+/// Returns how many claims have each verdict, for verdicts that occur. Each statement counts once.
 fn verdicts(claims: &[Judged]) -> impl Iterator<Item = (Verdict, usize)> {
-    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let count = |verdict| claims.iter().filter(|claim| claim.is_counted() && claim.verdict == verdict).count();
     Verdict::ALL.into_iter().map(move |verdict| (verdict, count(verdict))).filter(|(_, count)| *count > 0)
 }
 
@@ -208,6 +208,7 @@ mod tests {
                 verdict: Verdict::Reproduced,
                 cause: None,
                 headline: "Coral grows".into(),
+                form_of: String::new(),
                 why: "As much.".into(),
             }],
         }
@@ -234,6 +235,22 @@ mod tests {
         }
         // The drawing, the line of its claim, and two series in the legend.
         assert!(page.matches("<svg role=").count() == 1 && page.matches("viewBox").count() == 4, "{page}");
+    }
+
+    #[test]
+    fn a_statement_in_two_forms_counts_once_by_the_papers() {
+        let mut outcome = outcome();
+        let other = Judged {
+            verdict: Verdict::Contradicted,
+            cause: Some(crate::claim::Cause::Unequal),
+            headline: String::new(),
+            form_of: "REEF-F7, coral / sand".into(),
+            ..outcome.claims[0].clone()
+        };
+        outcome.claims.push(other);
+        let page = page(&[outcome], None).expect("a page");
+        assert!(page.contains("of 1 claims, 1 hold.") && !page.contains("<th>contradicted</th>"), "{page}");
+        assert!(page.contains("another form, not counted") && page.contains(">contradicted</span>"), "{page}");
     }
 
     fn kept_in(file: &str) -> PathBuf {

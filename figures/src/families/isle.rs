@@ -144,12 +144,14 @@ const LOADS: Study = Study {
                     .cause(Cause::Unequal)
                     .because("Splits of both flush only the lines that they fill: the paper's flush all of them."),
                 Claim::new("FP", "ISLE", 10.0, 1.41)
+                    .form_of("ISLE-F7a", "FP, one by one", "ISLE")
                     .cause(Cause::Unequal)
                     .because("Our FPTree compares fingerprints with vectors, Isle-Tree hops one by one."),
                 Claim::new("FP, one by one", "ISLE", 10.0, 1.41)
                     .cause(Cause::Questionable)
                     .because("The paper's own search of fingerprints."),
                 Claim::new("wB+", "ISLE", 10.0, 2.243)
+                    .form_of("ISLE-F7a", "wB+_ALL", "ISLE")
                     .cause(Cause::Unequal)
                     .because("Ours keeps its inner nodes in memory."),
                 Claim::new("wB+_ALL", "ISLE", 10.0, 2.243)
@@ -157,9 +159,11 @@ const LOADS: Study = Study {
                     .headline("wB+-Tree takes 124.3 percent longer to insert ten million pairs than Isle-Tree")
                     .because("With its inner nodes in persistent memory, as in the paper."),
                 Claim::new("FP", "ISLE, vectors", 10.0, 1.41)
+                    .form_of("ISLE-F7a", "FP, one by one", "ISLE")
                     .cause(Cause::Questionable)
                     .because("Both compare with vectors."),
                 Claim::new("NV, vectors", "ISLE, vectors", 10.0, 1.116)
+                    .form_of("ISLE-F7a", "NV", "ISLE")
                     .cause(Cause::Unequal)
                     .because("Both compare with vectors. Splits of both flush only the lines that they fill."),
                 Claim::new("FF", "ISLE", 10.0, 1.55)
@@ -190,6 +194,7 @@ const LOADS: Study = Study {
                     .headline("Isle-Tree searches faster than NV-Tree, which takes 37.0 percent longer")
                     .because("NV searches appended entries from the last, and Isle-Tree hops: both one by one."),
                 Claim::new("FP", "ISLE", 10.0, 1.189)
+                    .form_of("ISLE-F7c", "FP, one by one", "ISLE")
                     .cause(Cause::Unequal)
                     .because("Our fingerprints are compared with vectors; Isle-Tree hops one by one."),
                 Claim::new("FP, one by one", "ISLE", 10.0, 1.189)
@@ -197,15 +202,18 @@ const LOADS: Study = Study {
                     .headline("Isle-Tree searches faster than FPTree, which takes 18.9 percent longer")
                     .because("The paper's own search of fingerprints."),
                 Claim::new("FP", "ISLE, vectors", 10.0, 1.189)
+                    .form_of("ISLE-F7c", "FP, one by one", "ISLE")
                     .cause(Cause::Questionable)
                     .because("Both compare with vectors: fingerprints of a line, or the keys of all lines."),
                 Claim::new("NV, vectors", "ISLE, vectors", 10.0, 1.37)
+                    .form_of("ISLE-F7c", "NV", "ISLE")
                     .cause(Cause::Questionable)
                     .because("Both compare with vectors, the one all records and the other all lines."),
                 Claim::new("wB+_ALL", "ISLE", 10.0, 1.23)
                     .cause(Cause::Unequal)
                     .because("Its inner nodes halve in an array of slots; Isle-Tree's are volatile, with vectors."),
                 Claim::new("wB+", "ISLE", 10.0, 1.23)
+                    .form_of("ISLE-F7c", "wB+_ALL", "ISLE")
                     .cause(Cause::Environment)
                     .because("It searches an array of slots, and each slot leads to a line of its own."),
                 Claim::new("CIRC", "ISLE", 10.0, 1.183)
@@ -216,6 +224,7 @@ const LOADS: Study = Study {
                               Isle-Tree's are volatile, with vectors.",
                 ),
                 Claim::even("FF, inner nodes volatile", "ISLE", 10.0)
+                    .form_of("ISLE-F7c", "FF", "ISLE")
                     .cause(Cause::Questionable)
                     .because("The same inner nodes above both: the leaves alone differ."),
             ],
@@ -267,6 +276,7 @@ const FLUSHES: Study = Study {
                 Claim::new("FP", "ISLE", 10.0, 1.44).cause(Cause::Questionable).because(ACCOUNT),
                 Claim::new("NV", "ISLE", 10.0, 1.0).because("Both flush two lines for a common insert."),
                 Claim::new("wB+", "ISLE", 10.0, 2.6)
+                    .form_of("ISLE-F7b", "wB+_ALL", "ISLE")
                     .cause(Cause::Unequal)
                     .because("Ours keeps its inner nodes in memory, and needs no log for the array of slots."),
                 Claim::new("wB+_ALL", "ISLE", 10.0, 2.6).cause(Cause::Questionable).because(
@@ -382,8 +392,12 @@ const NODES: Study = Study {
             claims: &[
                 Claim::less("ISLE", "NV", 1024.0).because(OUTPERFORMS),
                 Claim::less("ISLE", "NV", 2048.0).because(OUTPERFORMS),
-                Claim::less("ISLE, vectors", "NV, vectors", 2048.0).because(OUTPERFORMS),
-                Claim::even("ISLE, vectors", "FF, inner nodes volatile", 2048.0).because(COMPARABLE),
+                Claim::less("ISLE, vectors", "NV, vectors", 2048.0)
+                    .form_of("ISLE-F8d", "ISLE", "NV")
+                    .because(OUTPERFORMS),
+                Claim::even("ISLE, vectors", "FF, inner nodes volatile", 2048.0)
+                    .form_of("ISLE-F8d", "ISLE", "FF, inner nodes volatile")
+                    .because(COMPARABLE),
                 Claim::even("ISLE", "FF, inner nodes volatile", 1024.0).cause(Cause::Questionable).because(COMPARABLE),
                 Claim::even("ISLE", "FF, inner nodes volatile", 2048.0).cause(Cause::Questionable).because(COMPARABLE),
                 Claim::even("ISLE", "CIRC, linear", 2048.0).cause(Cause::Questionable).because(COMPARABLE),

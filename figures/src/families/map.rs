@@ -121,6 +121,7 @@ const NODES: Study = Study {
                     .headline("Keys apart from values raise gets by 35.2 percent")
                     .because("Keys apart from values: a search reads fewer lines."),
                 Claim::new("MB", "standard library's", 256.0, 1.352)
+                    .form_of("MB-F4a", "MB", INSIDE)
                     .cause(Cause::Unequal)
                     .because("Keys apart from values: a search reads fewer lines."),
                 Claim::less(INSIDE, INSIDE, 2048.0).against_at(256.0).cause(Cause::Environment).because(LINES_APART),
@@ -139,6 +140,7 @@ const NODES: Study = Study {
                     .headline("Keys apart from values raise puts by 50.1 percent")
                     .because("An insertion moves only keys and identifiers."),
                 Claim::new("MB", "standard library's", 256.0, 1.501)
+                    .form_of("MB-F4b", "MB", INSIDE)
                     .cause(Cause::Unequal)
                     .because("An insertion moves only keys and identifiers."),
             ],
@@ -155,6 +157,7 @@ const NODES: Study = Study {
                     .cause(Cause::Environment)
                     .because("A removal moves only keys and identifiers."),
                 Claim::new("MB", "standard library's", 256.0, 1.3)
+                    .form_of("MB-F4c", "MB", INSIDE)
                     .cause(Cause::Unequal)
                     .because("A removal moves only keys and identifiers."),
             ],

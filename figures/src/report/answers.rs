@@ -24,13 +24,22 @@ pub(super) fn answers(outcomes: &[Outcome]) -> String {
     if !own.is_empty() {
         text.push_str(&table("", "Hypotheses of our own, which no paper states", &own));
     }
+    let forms = outcomes.iter().flat_map(|outcome| &outcome.claims).filter(|claim| !claim.is_counted()).count();
+    if forms > 0 {
+        let _ = writeln!(
+            text,
+            "<p>A statement that is measured in several forms, one by one and with vectors for one, counts once: the \
+             form that the paper has decides. Rows of other forms, {forms} of them, say so and are in no total.</p>"
+        );
+    }
     text.push_str(&causes(outcomes));
     text.push_str(&headlines(outcomes));
     text
 }
 
+/// Returns the claims, each once: by the form that the paper has.
 fn claims<'a>(outcomes: &'a [&Outcome]) -> impl Iterator<Item = &'a Judged> {
-    outcomes.iter().flat_map(|outcome| &outcome.claims)
+    outcomes.iter().flat_map(|outcome| &outcome.claims).filter(|claim| claim.is_counted())
 }
 
 /// Says in one sentence how many claims of a paper hold, and why the others do not.
@@ -97,7 +106,8 @@ fn table(first: &str, title: &str, rows: &[(&str, Vec<&Outcome>)]) -> String {
 
 /// Explains the causes, with the number of claims of each.
 fn causes(outcomes: &[Outcome]) -> String {
-    let all: Vec<_> = outcomes.iter().filter(|outcome| !outcome.expected).flat_map(|it| &it.claims).collect();
+    let papers: Vec<_> = outcomes.iter().filter(|outcome| !outcome.expected).collect();
+    let all: Vec<_> = claims(&papers).collect();
     let count = |cause| {
         let differs = |claim: &&&Judged| !matches!(claim.verdict, Verdict::Reproduced | Verdict::Unmeasured);
         all.iter().filter(differs).filter(|claim| claim.cause == cause).count()
@@ -157,7 +167,7 @@ pub(super) fn figures_by_verdict(outcomes: &[Outcome]) -> String {
          <th>of</th></tr>\n",
     );
     for (verdict, count) in verdicts(&claims) {
-        let of = |outcome: &&Outcome| outcome.claims.iter().any(|claim| claim.verdict == verdict);
+        let of = |outcome: &&Outcome| verdicts(&outcome.claims).any(|(other, _)| other == verdict);
         let links: Vec<_> =
             outcomes.iter().filter(of).map(|outcome| format!("<a href=\"#{0}\">{0}</a>", outcome.id)).collect();
         let _ = writeln!(text, "<tr><td>{}</td><td>{count}</td><td>{}</td></tr>", verdict.name(), links.join(" "));

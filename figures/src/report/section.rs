@@ -46,7 +46,11 @@ pub(super) fn badges(claim: &Judged, expected: bool) -> String {
         .cause
         .filter(|_| claim.verdict != Verdict::Unscaled)
         .map(|cause| format!(" <span class=\"badge cause\">{}</span>", cause.name()));
-    verdict + &cause.unwrap_or_default()
+    let form = match claim.is_counted() {
+        true => String::new(),
+        false => format!(" <small title=\"{}\">another form, not counted</small>", escaped(&claim.form_of)),
+    };
+    verdict + &cause.unwrap_or_default() + &form
 }
 
 /// Returns the paper's ratio and ours.
