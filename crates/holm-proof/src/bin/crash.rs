@@ -197,6 +197,15 @@ fn survey(arguments: &Arguments) -> Result<Survey, String> {
     Ok(done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
 
+/// Says which design is explored, and how long the rest takes if the others take as long as those before.
+fn progress(done: usize, count: usize, taken: Duration, design: &str) -> String {
+    let left = match done {
+        0 => String::new(),
+        _ => format!(", about {} s left", taken.as_secs() * (count - done) as u64 / done as u64),
+    };
+    format!("{} of {count}: {design}{left}", done + 1)
+}
+
 /// Makes the table of designs and prints it; fails if a cell is empty, or if a design fails. Where all designs are
 /// meant, the table of files follows, which does not depend on them.
 fn table(arguments: &Arguments) -> ExitCode {
@@ -208,7 +217,12 @@ fn table(arguments: &Arguments) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let rows: Result<Vec<_>, _> = subjects.into_iter().map(|subject| table::rows(subject, bounds)).collect();
+    let (count, began) = (subjects.len(), Instant::now());
+    let rows = subjects.into_iter().enumerate().map(|(done, subject)| {
+        eprintln!("{}", progress(done, count, began.elapsed(), subject.name));
+        table::rows(subject, bounds)
+    });
+    let rows: Result<Vec<_>, _> = rows.collect();
     let rows = match rows {
         Ok(rows) => rows.concat(),
         Err(violation) => {
