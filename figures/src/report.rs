@@ -284,7 +284,8 @@ mod tests {
     fn every_difference_of_the_kept_run_has_a_cause() {
         let mut unexplained = Vec::new();
         for outcome in kept() {
-            let differs = |claim: &&Judged| matches!(claim.verdict, Verdict::Weaker | Verdict::Contradicted);
+            let differs =
+                |claim: &&Judged| matches!(claim.verdict, Verdict::Weaker | Verdict::Stronger | Verdict::Contradicted);
             let without = outcome.claims.iter().filter(differs).filter(|claim| claim.cause.is_none());
             unexplained.extend(without.map(|it| format!("{}: {} / {} at {}", outcome.id, it.of, it.against, it.x)));
         }
