@@ -15,8 +15,8 @@ const EPOCHS: [u64; 4] = [4_000, 40_000, 160_000, 400_000];
 /// Puts for each key before those that count: leaves that a load has filled first make room for copies.
 const SETTLING: u64 = 3;
 
-/// Returns the lines that a put of a loaded key dirties, once leaves have settled, and the bytes of
-/// leaves for a pair at the end.
+/// Returns the lines that a put of a loaded key dirties, once leaves have settled, the bytes of leaves for a pair at
+/// the end, and the blocks of 256 bytes that a put writes.
 pub(super) fn lines_of_a_put(design: &str, pairs: u64, epoch: u64, skewed: bool) -> Result<Vec<f64>> {
     let tree = create(design, counted(2 * pairs))?;
     let count = (SETTLING + 1) * pairs;
@@ -31,8 +31,9 @@ pub(super) fn lines_of_a_put(design: &str, pairs: u64, epoch: u64, skewed: bool)
     put(timed)?;
     // The end of an epoch flushes the line of the clock, too, which is not the tree's.
     let ends = timed.len().div_ceil(epoch as usize) as u64;
-    let lines = ((tree.counts() - counts).flushes - ends) as f64 / pairs as f64;
-    Ok(vec![lines, tree.leaf_bytes() as f64 / pairs as f64])
+    let spent = tree.counts() - counts;
+    let totals = [spent.flushes - ends, tree.leaf_bytes(), spent.blocks];
+    Ok(totals.map(|total| total as f64 / pairs as f64).into())
 }
 
 fn cells(setting: &crate::setting::Setting, skewed: bool) -> Vec<Cell> {
@@ -64,6 +65,7 @@ pub(super) const UNIFORM: Study = Study {
             ],
         ),
         figure("SYN-L1b", "Bytes of leaves after uniform updates", (1, "bytes for a pair"), &[]),
+        figure("SYN-L1c", "Blocks of 256 bytes written by an update, uniform", BLOCKS, &[]),
     ],
 };
 
@@ -83,9 +85,12 @@ pub(super) const SKEWED: Study = Study {
             ],
         ),
         figure("SYN-L2b", "Bytes of leaves after updates by Zipf 0.99", (1, "bytes for a pair"), &[]),
+        figure("SYN-L2c", "Blocks of 256 bytes written by an update, Zipf 0.99", BLOCKS, &[]),
     ],
     ..UNIFORM
 };
+
+const BLOCKS: (usize, &str) = (2, "blocks written an update");
 
 const ONE_LINE: &str = "Expected: a put dirties its own line, or one that is dirty already. LB+-Tree updates in place, \
                         one line a put.";
@@ -96,7 +101,8 @@ const fn figure(
     (measure, unit): (usize, &'static str),
     claims: &'static [Claim],
 ) -> Figure {
-    let note = "BD has a line of versions for seven lines of pairs; LINED has versions in each line.";
+    let note = "BD has a line of versions for seven lines of pairs; LINED has versions in each line. \
+                Blocks include that of the clock, one an epoch at most.";
     Figure { id, title, measure, unit, axis: Axis::Numbers("puts an epoch, for a million keys"), claims, note }
 }
 
@@ -106,6 +112,15 @@ mod tests {
 
     /// Counts do not depend on the machine: these change only with a design. Of four thousand updates, in epochs that
     /// stand for 4,000, 40,000 and 160,000 updates of a million keys.
+    /// An update writes a line at most in a block of its own, and the clock a block for each epoch.
+    #[test]
+    fn blocks_of_updates_are_no_more_than_their_lines() {
+        for design in DESIGNS.map(|(_, design)| design) {
+            let [lines, _, blocks] = lines_of_a_put(design, 4_000, 160, true).expect("memory")[..] else { panic!() };
+            assert!(blocks > 0.0 && blocks <= lines + 1.0 / 160.0, "{design}: {blocks} blocks of {lines} lines");
+        }
+    }
+
     #[test]
     fn lines_of_updates_are_these() {
         let pairs = 4_000;

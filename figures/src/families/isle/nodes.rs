@@ -1,0 +1,173 @@
+//! Isle-Tree and its comparators by the size of their nodes: times, shares of splits, and what is written.
+
+use super::{LATENCY, TREES, inserted};
+use crate::claim::Cause;
+use crate::measured_tree::{counted, create, setup};
+use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::traces::all;
+
+const SPLIT_LINES: &str = "The paper says about 20 percent. Splits flush 22 percent of the lines: 2.56 an insert \
+                           (ISLE-F7b), of which an insert without a split flushes two (ISLE-F1).";
+const SPLIT_LINES_OF_FP: &str = "The paper says about 20 percent. Splits flush 19 percent of the lines: 3.69 an insert \
+                                 (ISLE-F7b), of which an insert without a split flushes three (ISLE-F1).";
+const MORE_LINES: &str = "The paper says about 20 percent. The more lines an insert without a split flushes, the \
+                          smaller the share of splits: here 4 lines and more an insert, Isle-Tree 2.56 (ISLE-F7b).";
+
+const LARGER: &str = "The papers of NV-Tree and wB+-Tree have one word of count or bitmap. NV-Tree of 2 KiB has three \
+                      words here, each for its own records, and wB+-Tree of 1 and 2 KiB a bitmap beside the word that \
+                      commits.";
+const COMPARABLE: &str = "The paper says comparable. Isle-Tree looks into every line, up to 31 of them.";
+const OUTPERFORMS: &str = "The paper says that it still outperforms NV-Tree.";
+const LEVEL: &str = "The paper says that it does not change.";
+
+pub(super) const NODES: Study = Study {
+    conditions: "plain memory, 300 ns more for each flushed line, keys and values of 8 bytes, uniform; one thread",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let work = |design: &'static str| {
+            move || {
+                let share = create(design, setup(pairs, LATENCY))?.split_share(&all(pairs))?;
+                let mut both = inserted(design, pairs, LATENCY)?;
+                both.push(share);
+                Ok(both)
+            }
+        };
+        let small = TREES.map(|(name, design)| Cell::new(name, 512.0, 4 * pairs, work(design)));
+        let large = [
+            ("FF, inner nodes volatile", 1024.0, "fast_fair_1k"),
+            ("FF, inner nodes volatile", 2048.0, "fast_fair_2k"),
+            ("NV", 1024.0, "nv_tree_1k"),
+            ("NV", 2048.0, "nv_tree_2k"),
+            ("NV, vectors", 512.0, "nv_tree_vectors"),
+            ("NV, vectors", 1024.0, "nv_tree_vectors_1k"),
+            ("NV, vectors", 2048.0, "nv_tree_vectors_2k"),
+            ("wB+", 1024.0, "wb_tree_1k"),
+            ("wB+", 2048.0, "wb_tree_2k"),
+            ("ISLE", 1024.0, "isle_1k"),
+            ("ISLE", 2048.0, "isle_2k"),
+            ("ISLE, vectors", 512.0, "isle_vectors"),
+            ("ISLE, vectors", 1024.0, "isle_vectors_1k"),
+            ("ISLE, vectors", 2048.0, "isle_vectors_2k"),
+            ("CIRC", 1024.0, "circ_1k"),
+            ("CIRC", 2048.0, "circ_2k"),
+            ("CIRC, linear", 512.0, "circ_linear"),
+            ("CIRC, linear", 1024.0, "circ_linear_1k"),
+            ("CIRC, linear", 2048.0, "circ_linear_2k"),
+        ];
+        small.into_iter().chain(large.map(|(name, x, design)| Cell::new(name, x, 4 * pairs, work(design)))).collect()
+    },
+    figures: &[
+        Figure {
+            id: "ISLE-F8a",
+            title: "Share of the time in inserts that split",
+            measure: 2,
+            unit: "share of splits, percent",
+            axis: Axis::Numbers("bytes of a node"),
+            claims: &[
+                Claim::value("ISLE", 512.0, 20.0).cause(Cause::Environment).because(SPLIT_LINES),
+                Claim::value("FP", 512.0, 20.0).cause(Cause::Environment).because(SPLIT_LINES_OF_FP),
+                Claim::value("FF", 512.0, 20.0).cause(Cause::Environment).because(MORE_LINES),
+                Claim::value("CIRC", 512.0, 20.0).cause(Cause::Environment).because(MORE_LINES),
+                Claim::more("NV", "ISLE", 512.0)
+                    .cause(Cause::Environment)
+                    .because("Splits of both flush the lines that they fill, each of which costs its latency here."),
+            ],
+            note: "An insert splits if it allocates a block. The clock is read twice per insert.",
+        },
+        Figure {
+            id: "ISLE-F8b",
+            title: "Insertion by node size",
+            measure: 0,
+            unit: "insert, ns",
+            axis: Axis::Numbers("bytes of a node"),
+            claims: &[
+                Claim::more("FF, inner nodes volatile", "FF, inner nodes volatile", 2048.0)
+                    .against_at(512.0)
+                    .because("The paper says that FF degrades."),
+                Claim::more("CIRC, linear", "CIRC, linear", 2048.0)
+                    .against_at(512.0)
+                    .because("The paper says that Circ-Tree degrades."),
+                Claim::even("ISLE", "ISLE", 1024.0).against_at(512.0).because(LEVEL),
+                Claim::even("ISLE", "ISLE", 2048.0).against_at(512.0).because(LEVEL),
+                Claim::even("NV", "NV", 1024.0).against_at(512.0).because(LEVEL),
+                Claim::even("NV", "NV", 2048.0).against_at(512.0).because(LEVEL),
+            ],
+            note: LARGER,
+        },
+        Figure {
+            id: "ISLE-F8d",
+            title: "Search by node size",
+            measure: 1,
+            unit: "search, ns",
+            axis: Axis::Numbers("bytes of a node"),
+            claims: &[
+                Claim::less("ISLE", "NV", 1024.0).because(OUTPERFORMS),
+                Claim::less("ISLE", "NV", 2048.0).because(OUTPERFORMS),
+                Claim::less("ISLE, vectors", "NV, vectors", 2048.0)
+                    .form_of("ISLE-F8d", "ISLE", "NV")
+                    .because(OUTPERFORMS),
+                Claim::even("ISLE, vectors", "FF, inner nodes volatile", 2048.0)
+                    .form_of("ISLE-F8d", "ISLE", "FF, inner nodes volatile")
+                    .because(COMPARABLE),
+                Claim::even("ISLE", "FF, inner nodes volatile", 1024.0).cause(Cause::Questionable).because(COMPARABLE),
+                Claim::even("ISLE", "FF, inner nodes volatile", 2048.0).cause(Cause::Questionable).because(COMPARABLE),
+                Claim::even("ISLE", "CIRC, linear", 2048.0).cause(Cause::Questionable).because(COMPARABLE),
+            ],
+            note: LARGER,
+        },
+    ],
+};
+
+/// What node sizes change in what is written. The second axis of the paper, time, is `NODES`.
+pub(super) const SIZES: Study = Study {
+    conditions: "exact counts, keys and values of 8 bytes, uniform, splits included; inner nodes volatile",
+    exact: true,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let trees = [
+            ("NV", ["nv_tree", "nv_tree_1k", "nv_tree_2k"]),
+            ("wB+", ["wb_tree", "wb_tree_1k", "wb_tree_2k"]),
+            ("FF", ["fast_fair", "fast_fair_1k", "fast_fair_2k"]),
+            ("CIRC", ["circ", "circ_1k", "circ_2k"]),
+            ("ISLE", ["isle", "isle_1k", "isle_2k"]),
+        ];
+        let cell = |name, at, design: &'static str| {
+            Cell::new(name, at, pairs, move || {
+                let tree = create(design, counted(pairs))?;
+                tree.put(&all(pairs), 1)?;
+                let spent = tree.counts();
+                Ok([spent.flushes, spent.blocks].map(|count| count as f64 / pairs as f64).into())
+            })
+        };
+        let sizes = [512.0, 1024.0, 2048.0];
+        trees.iter().flat_map(|(name, designs)| (0..3).map(move |at| cell(name, sizes[at], designs[at]))).collect()
+    },
+    figures: &[
+        Figure {
+            id: "ISLE-F8e",
+            title: "Lines flushed by inserts, by node size",
+            measure: 0,
+            unit: "lines flushed an insert",
+            axis: Axis::Numbers("bytes of a node"),
+            claims: &[
+                Claim::even("ISLE", "ISLE", 2048.0).against_at(512.0).because(LEVEL),
+                Claim::even("NV", "NV", 2048.0).against_at(512.0).because(LEVEL),
+                Claim::more("FF", "FF", 2048.0).against_at(512.0).because("Its shifts cross more lines."),
+                Claim::more("CIRC", "CIRC", 2048.0).against_at(512.0).because("Its shifts cross more lines."),
+            ],
+            note: LARGER,
+        },
+        Figure {
+            id: "ISLE-F8f",
+            title: "Blocks of 256 bytes written by inserts, by node size",
+            measure: 1,
+            unit: "blocks written an insert",
+            axis: Axis::Numbers("bytes of a node"),
+            claims: &[],
+            note: LARGER,
+        },
+    ],
+};
