@@ -79,6 +79,7 @@ fn violation(subject: &Subject, plan: &Plan, script: &str, wrong: String) -> Vio
         operation: "none was crashed".into(),
         event: "none".into(),
         lost: "nothing".into(),
+        words: "none".into(),
         wrong,
         expected: "a run like the model's".into(),
         found: "another".into(),

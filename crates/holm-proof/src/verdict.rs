@@ -65,6 +65,8 @@ pub struct Violation {
     pub event: String,
     /// The first store that was lost.
     pub lost: String,
+    /// The words of the lines that have lost a store: what each was before, what was stored, and what is left.
+    pub words: String,
     /// What is wrong.
     pub wrong: String,
     /// What might have been found.
@@ -81,6 +83,7 @@ impl fmt::Display for Violation {
         writeln!(f, "  operation:  {}", self.operation)?;
         writeln!(f, "  crash:      {}", self.event)?;
         writeln!(f, "  first lost: {}", self.lost)?;
+        writeln!(f, "  words:      {}", self.words)?;
         writeln!(f, "  wrong:      {}", self.wrong)?;
         writeln!(f, "  expected:   {}", self.expected)?;
         write!(f, "  found:      {}", self.found)?;

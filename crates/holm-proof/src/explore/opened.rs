@@ -11,9 +11,9 @@ use crate::snapshot::Snapshot;
 use crate::trace::{Event, Site, sites};
 use crate::verdict::Violation;
 use holm_medium::observed::ReadObserver;
-use holm_medium::{Area, Epoch, parts};
+use holm_medium::{Area, Epoch, LINE, parts};
 use rand::Rng;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
@@ -189,6 +189,7 @@ impl Look<'_, '_> {
             operation,
             event: format!("at event {}, {event}", moment.event),
             lost: lost.map_or("nothing".into(), |(event, entry)| format!("event {event}, {entry}")),
+            words: words(round, moment.event, choice),
             expected,
             found: match outcome {
                 Outcome::Broken(_) => "no tree".into(),
@@ -198,4 +199,25 @@ impl Look<'_, '_> {
             ..violation(self.explorer.subject, self.explorer.plan, &round.title, wrong)
         }
     }
+}
+
+/// Describes the words of lines in which the image lacks a store: the word before the round, the last store to it
+/// before the crash, and the word in the image. Only words with a store are named.
+fn words(round: &Round, crash: usize, choice: &Choice<'_>) -> String {
+    let mut stored = BTreeMap::new();
+    for entry in &round.entries[..crash.min(round.entries.len())] {
+        match &entry.event {
+            Event::Write { loc, value } => drop(stored.insert(*loc, *value)),
+            Event::Fill { loc, values } => stored.extend((*loc..).step_by(8).zip(values.iter().copied())),
+            _ => {}
+        }
+    }
+    let lost = stored.iter().filter(|(loc, value)| choice.word(**loc) != **value);
+    let lines: BTreeSet<u64> = lost.map(|(loc, _)| loc / LINE).collect();
+    let of_lines = stored.iter().filter(|(loc, _)| lines.contains(&(*loc / LINE)));
+    let named = of_lines.map(|(loc, value)| {
+        let (before, left) = (round.base.word(*loc), choice.word(*loc));
+        format!("{loc:#x} was {before:#x}, stored {value:#x}, left {left:#x}")
+    });
+    named.collect::<Vec<_>>().join("; ")
 }

@@ -63,6 +63,7 @@ fn a_lost_split_is_caught() {
 fn an_unflushed_removal_is_caught() {
     let violation = caught(&canary_unflushed_removal, &removals(), Persistency::Line);
     assert!(violation.operation.contains("Remove"), "the key resurrects: {violation}");
+    assert_eq!(violation.words, "0x200 was 0x1f, stored 0x1e, left 0x1f", "the bitmap, as the errata print it");
     caught(&canary_unflushed_removal, &removals(), Persistency::Word);
 }
 

@@ -170,6 +170,10 @@ fn a_rollover_in_two_stores_needs_the_order_of_a_line() {
     let plan = Plan { end_epoch: lagging, ..Plan::suite(Persistency::Word) };
     let violation = explore(&bd_tree_literal, &change(), &plan).expect_err("the later store alone");
     println!("{violation}");
+    // The errata print both words.
+    let present = "0x200 was 0x4000001f, stored 0x5000003f, left 0x5000003f";
+    let past = "0x208 was 0x4, stored 0x1f000000005, left 0x4";
+    assert_eq!(violation.words, format!("{present}; {past}"));
     explore(&bd_tree, &change(), &plan).unwrap_or_else(|violation| panic!("{violation}"));
 }
 

@@ -67,6 +67,8 @@ fn a_subnode_released_before_its_link_is_durably_gone_is_caught() {
         let violation = crossed(&ss_tree_hasty, by_neighbour).expect("a known bug");
         println!("{violation}");
         assert!(violation.lost.contains("subnode.rs"), "the way that should be gone: {violation}");
+        let words = "0x300 was 0x500000100000002, stored 0x500000100000000, left 0x500000100000002";
+        assert_eq!(violation.words, words, "the link, as the errata print it");
         assert!(violation.wrong.contains("no leaf leads to"), "{violation}");
     }
 }
