@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod axes;
 mod catalog;
 mod claim;
 mod families;

@@ -4,6 +4,9 @@ use crate::claim::Cause;
 use crate::run_facts::RunFacts;
 use serde::{Deserialize, Serialize};
 
+/// Returns the name of a point in a run of a scale.
+pub(crate) type NameOf = fn(f64, f64) -> String;
+
 /// The complete result of a figure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
@@ -19,6 +22,9 @@ pub(crate) struct Outcome {
     /// Names of the points, where `x` is an index into them. Empty if `x` is a number of its own.
     #[serde(default)]
     pub(crate) words: Vec<String>,
+    /// What names the points of an axis of counts. It is the program's, not the run's.
+    #[serde(skip)]
+    pub(crate) name_of: Option<NameOf>,
     /// Whether the points lie on one line. Otherwise they are separate categories.
     #[serde(default)]
     pub(crate) continuous: bool,
@@ -60,7 +66,11 @@ impl Outcome {
 
     /// Returns the name of a point.
     pub(crate) fn place(&self, x: f64) -> String {
-        self.words.get(x as usize).cloned().unwrap_or_else(|| x.to_string())
+        match (self.words.get(x as usize), self.name_of) {
+            (Some(word), _) => word.clone(),
+            (None, Some(name_of)) => name_of(x, self.scale),
+            (None, None) => x.to_string(),
+        }
     }
 }
 

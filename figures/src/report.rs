@@ -48,6 +48,7 @@ fn judge_again(outcome: &mut Outcome) {
     let ran = Ran { expected: family.expected, scale: outcome.scale, threads: outcome.threads };
     outcome.claims = figure.claims.iter().map(|claim| judge(claim, ran, &outcome.series)).collect();
     outcome.note = figure.note.into();
+    (outcome.axis, outcome.name_of) = (figure.axis.label().into(), figure.axis.name_of());
 }
 
 /// Returns the families with results, in the order of the list, and then families that are not in the list.
@@ -185,6 +186,7 @@ mod tests {
             unit: "ns".into(),
             axis: "threads".into(),
             words: vec![],
+            name_of: None,
             continuous: true,
             conditions: "calm".into(),
             note: String::new(),

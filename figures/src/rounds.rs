@@ -87,7 +87,7 @@ fn measure(chosen: &Chosen, cells: Vec<Cell>, setting: &Setting, bar: &ProgressB
 fn given(figure: &Figure, cell: &Cell) -> Vec<(f64, usize)> {
     match figure.axis {
         Axis::Measures(_, words) => (0..words.len()).map(|index| (index as f64, figure.measure + index)).collect(),
-        Axis::Numbers(_) | Axis::Words(..) => vec![(cell.x, figure.measure)],
+        Axis::Numbers(_) | Axis::Counts(..) | Axis::Words(..) => vec![(cell.x, figure.measure)],
     }
 }
 
@@ -126,6 +126,7 @@ fn outcome(
         unit: figure.unit.into(),
         axis: figure.axis.label().into(),
         words: figure.axis.words().iter().map(ToString::to_string).collect(),
+        name_of: figure.axis.name_of(),
         continuous: !matches!(figure.axis, Axis::Words(..)),
         conditions: chosen.study.conditions.into(),
         note: figure.note.into(),

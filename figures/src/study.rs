@@ -1,6 +1,7 @@
 //! A figure: a view of a study, and the claims of its paper.
 
 pub(crate) use crate::claim::Claim;
+use crate::outcome::NameOf;
 use crate::setting::Setting;
 use anyhow::Result;
 
@@ -112,6 +113,8 @@ pub(crate) struct Figure {
 pub(crate) enum Axis {
     /// Cells are placed at their numbers.
     Numbers(&'static str),
+    /// As numbers, but a point has a name by what it counts, which the number and the scale of the run give.
+    Counts(&'static str, NameOf),
     /// A cell's number, from 0 on, is an index into these names.
     Words(&'static str, &'static [&'static str]),
     /// A series has one cell. Its points are consecutive measures, from the figure's own measure on.
@@ -120,15 +123,23 @@ pub(crate) enum Axis {
 
 impl Axis {
     pub(crate) fn label(&self) -> &'static str {
-        let (Axis::Numbers(label) | Axis::Words(label, _) | Axis::Measures(label, _)) = self;
+        let (Axis::Numbers(label) | Axis::Counts(label, _) | Axis::Words(label, _) | Axis::Measures(label, _)) = self;
         label
     }
 
     /// Returns the names of the points; none if they are numbers.
     pub(crate) fn words(&self) -> &'static [&'static str] {
         match self {
-            Axis::Numbers(_) => &[],
+            Axis::Numbers(_) | Axis::Counts(..) => &[],
             Axis::Words(_, words) | Axis::Measures(_, words) => words,
+        }
+    }
+
+    /// Returns what names the points of counts.
+    pub(crate) fn name_of(&self) -> Option<NameOf> {
+        match self {
+            Axis::Counts(_, name_of) => Some(*name_of),
+            Axis::Numbers(_) | Axis::Words(..) | Axis::Measures(..) => None,
         }
     }
 }

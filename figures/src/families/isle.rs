@@ -2,6 +2,7 @@
 
 mod nodes;
 
+use crate::axes::{MILLIONS, TENTH_OF_MILLIONS};
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create, setup};
 use crate::setting::Setting;
@@ -139,7 +140,7 @@ const LOADS: Study = Study {
             title: "Insertion by number of keys",
             measure: 0,
             unit: "insert, ns",
-            axis: Axis::Numbers("millions of keys, at scale 1"),
+            axis: MILLIONS,
             claims: &[
                 Claim::new("NV", "ISLE", 10.0, 1.116)
                     .cause(Cause::Unequal)
@@ -188,7 +189,7 @@ const LOADS: Study = Study {
             title: "Search by number of keys",
             measure: 1,
             unit: "search, ns",
-            axis: Axis::Numbers("millions of keys, at scale 1"),
+            axis: MILLIONS,
             claims: &[
                 Claim::new("NV", "ISLE", 10.0, 1.37)
                     .cause(Cause::Unequal)
@@ -261,7 +262,7 @@ const FLUSHES: Study = Study {
             title: "Lines flushed by inserts",
             measure: 0,
             unit: "lines flushed an insert",
-            axis: Axis::Numbers("millions of keys, at scale 1"),
+            axis: TENTH_OF_MILLIONS,
             claims: &[
                 Claim::new("FF", "ISLE", 10.0, 2.092)
                     .cause(Cause::Questionable)
@@ -291,7 +292,7 @@ const FLUSHES: Study = Study {
             title: "Blocks of 256 bytes written by inserts",
             measure: 1,
             unit: "blocks written an insert",
-            axis: Axis::Numbers("millions of keys, at scale 1"),
+            axis: TENTH_OF_MILLIONS,
             claims: &[
                 Claim::less("ISLE", "FF", 10.0).cause(Cause::Questionable).because(HALVES),
                 Claim::less("ISLE", "CIRC", 10.0).cause(Cause::Questionable).because(HALVES),

@@ -6,6 +6,7 @@ mod parts;
 mod roots;
 mod subject;
 
+use crate::axes::{KEYS_OF_NODES, KEYS_OR_PAIRS};
 use crate::claim::Cause;
 use crate::setting::Setting;
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
@@ -75,7 +76,6 @@ const fn figure(
 const GETS: (usize, &str) = (0, "million gets a second");
 const PUTS: (usize, &str) = (1, "million puts a second");
 const REMOVALS: (usize, &str) = (2, "million removals a second");
-const BYTES: Axis = Axis::Numbers("bytes of keys in a node");
 const SAME: &str = "";
 
 const BEST: &str = "The paper says that vectors in nodes of 512 bytes are one of the best choices.";
@@ -113,7 +113,7 @@ const NODES: Study = Study {
             "MB-F4a",
             "Gets by node size",
             GETS,
-            BYTES,
+            KEYS_OR_PAIRS,
             &[
                 Claim::new("MB", INSIDE, 256.0, 1.352)
                     .against_at(512.0)
@@ -132,7 +132,7 @@ const NODES: Study = Study {
             "MB-F4b",
             "Puts by node size",
             PUTS,
-            BYTES,
+            KEYS_OR_PAIRS,
             &[
                 Claim::new("MB", INSIDE, 256.0, 1.501)
                     .against_at(512.0)
@@ -150,7 +150,7 @@ const NODES: Study = Study {
             "MB-F4c",
             "Removals by node size",
             REMOVALS,
-            BYTES,
+            KEYS_OR_PAIRS,
             &[
                 Claim::new("MB", INSIDE, 256.0, 1.3)
                     .against_at(512.0)
@@ -272,7 +272,7 @@ const VECTORS: Study = Study {
             "MB-F7a",
             "Gets by search and node size",
             GETS,
-            BYTES,
+            KEYS_OF_NODES,
             &[
                 Claim::new("vectors, line by line", "linear", 512.0, 1.377)
                     .cause(Cause::Environment)
@@ -287,7 +287,7 @@ const VECTORS: Study = Study {
             "MB-F7b",
             "Puts by search and node size",
             PUTS,
-            BYTES,
+            KEYS_OF_NODES,
             &[Claim::new("vectors, line by line", "linear", 512.0, 1.062)
                 .cause(Cause::Environment)
                 .against_at(256.0)
@@ -298,7 +298,7 @@ const VECTORS: Study = Study {
             "MB-F7c",
             "Removals by search and node size",
             REMOVALS,
-            BYTES,
+            KEYS_OF_NODES,
             &[Claim::more("vectors, line by line", "binary", 512.0).because(BEST)],
             SAME,
         ),
@@ -327,7 +327,7 @@ const LEAVES: Study = Study {
             "MB-F8a",
             "Gets by leaf",
             GETS,
-            BYTES,
+            KEYS_OF_NODES,
             &[Claim::new("unsorted, unique", "unsorted, unique", 2048.0, 0.837)
                 .against_at(512.0)
                 .cause(Cause::Scale)
@@ -338,7 +338,7 @@ const LEAVES: Study = Study {
             "MB-F8b",
             "Puts by leaf",
             PUTS,
-            BYTES,
+            KEYS_OF_NODES,
             &[
                 Claim::new("unsorted", "sorted", 512.0, 1.395)
                     .cause(Cause::Environment)
@@ -357,7 +357,7 @@ const LEAVES: Study = Study {
             ],
             "Inner nodes of 512 bytes throughout.",
         ),
-        figure("MB-F8c", "Removals by leaf", REMOVALS, BYTES, &[], "Inner nodes of 512 bytes throughout."),
+        figure("MB-F8c", "Removals by leaf", REMOVALS, KEYS_OF_NODES, &[], "Inner nodes of 512 bytes throughout."),
     ],
 };
 

@@ -2,6 +2,7 @@
 
 mod waits;
 
+use crate::axes::{MILLIONS, NODES_OF_SENTINELS};
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create, setup};
 use crate::setting::Setting;
@@ -72,7 +73,7 @@ const WAYS: Study = Study {
         title: "Linear and binary search by node size",
         measure: 0,
         unit: "search, ns",
-        axis: Axis::Numbers("bytes of a node"),
+        axis: NODES_OF_SENTINELS,
         claims: &[
             Claim::less("linear", "binary", 512.0).cause(Cause::Environment).because(HALVED),
             Claim::less("linear", "binary", 1024.0).cause(Cause::Environment).because(HALVED),
@@ -134,7 +135,7 @@ const NODES: Study = Study {
             title: "Search by node size, six variants",
             measure: 0,
             unit: "search, ns",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_SENTINELS,
             claims: &[
                 Claim::new("CIRC_S", "CIRC", 4096.0, 0.516)
                     .form_of("SENT-F4c", "CIRC_S", "CIRC")
@@ -169,7 +170,7 @@ const NODES: Study = Study {
             title: "Insert by node size, six variants",
             measure: 1,
             unit: "insert, ns",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_SENTINELS,
             claims: &[
                 Claim::at_most("CIRC_S", "CIRC", 4096.0, 1.065)
                     .form_of("SENT-F4d", "CIRC_S", "CIRC")
@@ -236,7 +237,7 @@ const PRINTED: Study = Study {
             title: "Search by node size, the paper's own forms",
             measure: 0,
             unit: "search, ns",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_SENTINELS,
             claims: &[
                 Claim::new("CIRC_S", "CIRC", 4096.0, 0.516)
                     .at_scale(1.0)
@@ -267,7 +268,7 @@ const PRINTED: Study = Study {
             title: "Insert by node size, the paper's own forms",
             measure: 1,
             unit: "insert, ns",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_SENTINELS,
             claims: &[
                 Claim::at_most("CIRC_S", "CIRC", 4096.0, 1.065)
                     .headline("Upkeep of sentinels lengthens an insert by at most 6.5 percent")
@@ -331,7 +332,7 @@ const SMALL_OVERHEAD: &[Claim] = &[
 const fn size_of_data(id: &'static str, title: &'static str, measure: usize, claims: &'static [Claim]) -> Figure {
     let unit = if measure == 0 { "search, ns" } else { "insert, ns" };
     let note = "The paper's node size is not legible. 100 million keys: only at scale 1, and if they fit.";
-    Figure { id, title, measure, unit, axis: Axis::Numbers("millions of keys, at scale 1"), claims, note }
+    Figure { id, title, measure, unit, axis: MILLIONS, claims, note }
 }
 
 const THREADS: Study = Study {
@@ -464,7 +465,7 @@ const PARITY: Study = Study {
             title: "Lines flushed by an insert: sentinels and fingerprints cost none",
             measure: 0,
             unit: "lines flushed an insert",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_SENTINELS,
             claims: &[
                 Claim::new("FF_S", "FF", 4096.0, 1.0).because(UNFLUSHED),
                 Claim::new("FF_F", "FF", 4096.0, 1.0).because(UNFLUSHED),
@@ -478,7 +479,7 @@ const PARITY: Study = Study {
             title: "Blocks of 256 bytes written by an insert",
             measure: 1,
             unit: "blocks written an insert",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_SENTINELS,
             claims: &[],
             note: "Behind a buffer of sixteen blocks that combines lines.",
         },
@@ -514,7 +515,7 @@ const READS: Study = Study {
         title: "Lines of a leaf that a search reads",
         measure: 0,
         unit: "lines read a search",
-        axis: Axis::Numbers("bytes of a node"),
+        axis: NODES_OF_SENTINELS,
         claims: &[
             Claim::less("FF_S", "FF", 2048.0)
                 .because("The paper has at most five lines against 32: sentinels name the only line that is read."),

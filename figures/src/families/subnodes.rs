@@ -4,6 +4,7 @@ mod counts;
 mod media;
 mod splits;
 
+use crate::axes::FOUR_MILLIONS;
 use crate::claim::Cause;
 use crate::measured_tree::{create, recovery, setup, unflushed};
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
@@ -230,7 +231,7 @@ const LISTS: Study = Study {
             title: "Sequential load by the most subnodes of a leaf",
             measure: 0,
             unit: "insert, ns",
-            axis: Axis::Numbers("threads"),
+            axis: FOUR_MILLIONS,
             claims: &[
                 Claim::new("N = 3", "N = 2", 1.0, 0.912).cause(Cause::Unequal).because(FEWER_SPLITS),
                 Claim::new("N = 4", "N = 2", 1.0, 0.900).cause(Cause::Unequal).because(FEWER_SPLITS),
@@ -242,7 +243,7 @@ const LISTS: Study = Study {
             title: "Skewed search by the most subnodes of a leaf",
             measure: 1,
             unit: "search, ns",
-            axis: Axis::Numbers("threads"),
+            axis: FOUR_MILLIONS,
             claims: &[
                 Claim::new("N = 3", "N = 2", 1.0, 1.080).cause(Cause::Scale).because(MORE_TO_SEARCH),
                 Claim::new("N = 4", "N = 2", 1.0, 1.183).cause(Cause::Scale).because(MORE_TO_SEARCH),
@@ -272,7 +273,7 @@ const MOVEMENT: Study = Study {
         title: "Skewed updates, with moving pairs and without",
         measure: 0,
         unit: "update, ns",
-        axis: Axis::Numbers("threads"),
+        axis: FOUR_MILLIONS,
         claims: &[Claim::new("moving", "staying", 1.0, 0.881).cause(Cause::Environment).because(
             "A line in the cache is written equally fast everywhere: no memory here combines writes. The \
                       paper has two updates a pair, this figure one.",

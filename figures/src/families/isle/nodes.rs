@@ -1,9 +1,10 @@
 //! Isle-Tree and its comparators by the size of their nodes: times, shares of splits, and what is written.
 
 use super::{LATENCY, TREES, inserted};
+use crate::axes::NODES_OF_ISLES;
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create, setup};
-use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::study::{Cell, Claim, Figure, Needs, Study};
 use crate::traces::all;
 
 const SPLIT_LINES: &str = "The paper says about 20 percent. Splits flush 22 percent of the lines: 2.56 an insert \
@@ -64,7 +65,7 @@ pub(super) const NODES: Study = Study {
             title: "Share of the time in inserts that split",
             measure: 2,
             unit: "share of splits, percent",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_ISLES,
             claims: &[
                 Claim::value("ISLE", 512.0, 20.0).cause(Cause::Environment).because(SPLIT_LINES),
                 Claim::value("FP", 512.0, 20.0).cause(Cause::Environment).because(SPLIT_LINES_OF_FP),
@@ -81,7 +82,7 @@ pub(super) const NODES: Study = Study {
             title: "Insertion by node size",
             measure: 0,
             unit: "insert, ns",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_ISLES,
             claims: &[
                 Claim::more("FF, inner nodes volatile", "FF, inner nodes volatile", 2048.0)
                     .against_at(512.0)
@@ -101,7 +102,7 @@ pub(super) const NODES: Study = Study {
             title: "Search by node size",
             measure: 1,
             unit: "search, ns",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_ISLES,
             claims: &[
                 Claim::less("ISLE", "NV", 1024.0).because(OUTPERFORMS),
                 Claim::less("ISLE", "NV", 2048.0).because(OUTPERFORMS),
@@ -151,7 +152,7 @@ pub(super) const SIZES: Study = Study {
             title: "Lines flushed by inserts, by node size",
             measure: 0,
             unit: "lines flushed an insert",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_ISLES,
             claims: &[
                 Claim::even("ISLE", "ISLE", 2048.0).against_at(512.0).because(LEVEL),
                 Claim::even("NV", "NV", 2048.0).against_at(512.0).because(LEVEL),
@@ -165,7 +166,7 @@ pub(super) const SIZES: Study = Study {
             title: "Blocks of 256 bytes written by inserts, by node size",
             measure: 1,
             unit: "blocks written an insert",
-            axis: Axis::Numbers("bytes of a node"),
+            axis: NODES_OF_ISLES,
             claims: &[],
             note: LARGER,
         },

@@ -2,7 +2,8 @@
 
 use super::parts::{Alone, At, Root, Three, Under, Value};
 use super::subject::{Made, logarithmic, sample, sample_of};
-use super::{BYTES, CONDITIONS, GETS, PUTS, cell, figure, sizes};
+use super::{CONDITIONS, GETS, PUTS, cell, figure, sizes};
+use crate::axes::KEYS_OF_NODES;
 use crate::claim::Cause;
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Claim, Needs, Study};
@@ -34,7 +35,7 @@ pub(super) const ROOTS: Study = Study {
         "MB-F9",
         "Gets by search of the root",
         GETS,
-        BYTES,
+        KEYS_OF_NODES,
         &[
             Claim::more("hybrid interpolation", "linear", 32768.0).because("The paper says best, without a number."),
             Claim::more("hybrid interpolation", "hybrid binary", 32768.0)
@@ -55,7 +56,7 @@ pub(super) const TWICE: Study = Study {
         "MB-F10",
         "Gets by search of the root, twice the entries",
         GETS,
-        BYTES,
+        KEYS_OF_NODES,
         &[
             Claim::more("hybrid interpolation", "linear", 32768.0)
                 .because("The paper says by more than with half the entries (MB-F9), without a number."),

@@ -1,9 +1,10 @@
 //! How long a search waits for a medium of blocks, by the model of `read_model.rs`: the misses that sentinels save.
 
+use crate::axes::NODES_OF_SENTINELS;
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create, media};
 use crate::read_model::cache_bytes;
-use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::study::{Cell, Claim, Figure, Needs, Study};
 use crate::traces::{all, shuffled};
 use holm_lab::measured::What;
 
@@ -46,5 +47,5 @@ const fn waits(id: &'static str, title: &'static str, measure: usize) -> Figure 
     let note = "The paper's own forms, as SENT-F4c. By a model: a cache of a 64th of 24 bytes a pair, a buffer of \
                 sixteen blocks, 305 ns for a line whose block the medium reads, 124 ns for one whose block is in the \
                 buffer.";
-    Figure { id, title, measure, unit: "ns a search", axis: Axis::Numbers("bytes of a node"), claims: CLAIMS, note }
+    Figure { id, title, measure, unit: "ns a search", axis: NODES_OF_SENTINELS, claims: CLAIMS, note }
 }

@@ -1,9 +1,10 @@
 //! Lines that an update dirties, by the length of an epoch: versions for a whole leaf, versions line by line, and an
 //! update in place.
 
+use crate::axes::PUTS_OF_EPOCH;
 use crate::claim::Cause;
 use crate::measured_tree::{counted, create};
-use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::study::{Cell, Claim, Figure, Needs, Study};
 use crate::traces::{all, uniform, zipf};
 use anyhow::Result;
 
@@ -103,7 +104,7 @@ const fn figure(
 ) -> Figure {
     let note = "BD has a line of versions for seven lines of pairs; LINED has versions in each line. \
                 Blocks include that of the clock, one an epoch at most.";
-    Figure { id, title, measure, unit, axis: Axis::Numbers("puts an epoch, for a million keys"), claims, note }
+    Figure { id, title, measure, unit, axis: PUTS_OF_EPOCH, claims, note }
 }
 
 #[cfg(test)]
