@@ -8,7 +8,7 @@ use crate::vfs::{FORMAT_PAGE, Identity};
 use std::path::Path;
 
 /// The format that this program reads and writes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The longest name of a design, in bytes.
 pub const NAME_BYTES: usize = 32;

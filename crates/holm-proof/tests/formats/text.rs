@@ -1,10 +1,16 @@
 //! Files of a folder as text: `file NAME LENGTH`, and after it lines of an offset and the bytes there, in hexadecimal.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const LINE: usize = 32;
+
+/// A large page: the store gives space back in whole ones.
+const LARGE_PAGE: usize = 2 << 20;
 
 fn put(name: &str, bytes: &[u8], out: &mut String) {
     writeln!(out, "file {name} {}", bytes.len()).expect("a string");
@@ -63,11 +69,22 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).expect("a disk");
 }
 
-/// Writes the files that a text has into a folder.
+/// Writes the files that a text has into a folder. Large pages without a byte are holes.
 pub(crate) fn unpack(text: &Path, folder: &Path) {
     for (name, bytes) in files(&read(text)) {
-        fs::write(folder.join(name), bytes).expect("a disk");
+        let file = File::create(folder.join(name)).expect("a disk");
+        file.set_len(bytes.len() as u64).expect("a disk");
+        let large_pages = bytes.chunks(LARGE_PAGE).zip((0..).step_by(LARGE_PAGE));
+        for (page, at) in large_pages.filter(|(page, _)| page.iter().any(|byte| *byte != 0)) {
+            file.write_all_at(page, at).expect("a disk");
+        }
     }
+}
+
+/// The files of a folder, with their bytes.
+pub(crate) fn contents(folder: &Path) -> BTreeMap<OsString, Vec<u8>> {
+    let files = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file"));
+    files.map(|file| (file.file_name(), fs::read(file.path()).expect("a file"))).collect()
 }
 
 /// Returns the bytes that a text has.
