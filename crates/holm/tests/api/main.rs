@@ -61,3 +61,4 @@ mod traits;
 mod transactions;
 mod twin;
 mod update_many;
+mod waits;
