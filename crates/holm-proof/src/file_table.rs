@@ -43,11 +43,36 @@ pub struct FileCell {
     pub in_recovery: u64,
 }
 
+/// How a database is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mode {
+    /// The name of its design.
+    pub design: &'static str,
+    /// Whether the image is private.
+    pub private: bool,
+}
+
+impl Mode {
+    /// Both images of each design that ships.
+    pub fn all() -> impl Iterator<Item = Mode> {
+        let designs = holm_tree::designs::CAPABILITIES.iter().map(|(design, _)| *design);
+        designs.flat_map(|design| [false, true].map(|private| Mode { design, private }))
+    }
+
+    fn image(self) -> ImageMode {
+        if self.private { ImageMode::Private } else { ImageMode::Shared }
+    }
+
+    fn image_name(self) -> &'static str {
+        if self.private { "private" } else { "shared" }
+    }
+}
+
 /// The images of one mode that are left in one way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileRow {
-    /// Whether the image is private.
-    pub private: bool,
+    /// How the database is opened.
+    pub mode: Mode,
     /// What is left of the disk.
     pub left: Left,
     /// For each work, in order.
@@ -67,13 +92,13 @@ impl FileRow {
 /// What is wrong with the first image that should not have been left.
 pub fn file_rows(bounds: FileBounds) -> Result<Vec<FileRow>, String> {
     let mut rows = Vec::new();
-    for private in [false, true] {
+    for mode in Mode::all() {
         let columns: Result<Vec<_>, String> =
-            Work::ALL.into_iter().map(|work| Ok((work, file_cells(work, private, bounds)?))).collect();
+            Work::ALL.into_iter().map(|work| Ok((work, file_cells(work, mode, bounds)?))).collect();
         let columns = columns?;
         for (number, left) in Left::ALL.into_iter().enumerate() {
             let cells = columns.iter().map(|(work, cells)| (*work, cells[number])).collect();
-            rows.push(FileRow { private, left, cells });
+            rows.push(FileRow { mode, left, cells });
         }
     }
     Ok(rows)
@@ -83,9 +108,8 @@ pub fn file_rows(bounds: FileBounds) -> Result<Vec<FileRow>, String> {
 ///
 /// # Errors
 /// What is wrong with the first image that should not have been left.
-pub fn file_cells(work: Work, private: bool, bounds: FileBounds) -> Result<Vec<FileCell>, String> {
-    let image = if private { ImageMode::Private } else { ImageMode::Shared };
-    let base = Base::new(work, image);
+pub fn file_cells(work: Work, mode: Mode, bounds: FileBounds) -> Result<Vec<FileCell>, String> {
+    let base = Base::new(work, mode);
     Left::ALL.into_iter().map(|left| cell(&base, left, bounds)).collect()
 }
 
@@ -103,7 +127,7 @@ fn cell(base: &Base, left: Left, bounds: FileBounds) -> Result<FileCell, String>
         let found = left.of(&disk, call);
         let floor = run.floor(left);
         drop(run);
-        let said = |wrong: String| format!("{:?}, {:?}, {left} at call {call}: {wrong}", base.work, base.image);
+        let said = |wrong: String| format!("{:?}, {:?}, {left} at call {call}: {wrong}", base.work, base.mode);
         base.judge(&found.kill(), floor).map_err(said)?;
         cell.images += 1;
         for again in 0..bounds.recoveries {
@@ -140,13 +164,9 @@ pub fn file_json(rows: &[FileRow]) -> serde_json::Value {
             (work.name().to_owned(), serde_json::json!({ "images": cell.images, "in_recovery": cell.in_recovery }))
         };
         let cells: serde_json::Map<_, _> = row.cells.iter().map(cell).collect();
-        serde_json::json!({ "image": mode(row.private), "left": row.left.name(), "work": cells })
+        serde_json::json!({ "design": row.mode.design, "image": row.mode.image_name(), "left": row.left.name(), "work": cells })
     };
     rows.iter().map(row).collect()
-}
-
-fn mode(private: bool) -> &'static str {
-    if private { "private" } else { "shared" }
 }
 
 /// The rows below each other.
@@ -154,10 +174,10 @@ pub struct FileTable<'a>(pub &'a [FileRow]);
 
 impl fmt::Display for FileTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<9}{:<12}", "image", "left by")?;
+        write!(f, "{:<11}{:<9}{:<12}", "design", "image", "left by")?;
         Work::ALL.iter().try_for_each(|work| write!(f, "{:>13}", work.name()))?;
         for row in self.0 {
-            write!(f, "\n{:<9}{:<12}", mode(row.private), row.left.name())?;
+            write!(f, "\n{:<11}{:<9}{:<12}", row.mode.design, row.mode.image_name(), row.left.name())?;
             let cell = |cell: &FileCell| format!("{}+{}", cell.images, cell.in_recovery);
             row.cells.iter().try_for_each(|(_, it)| write!(f, "{:>13}", cell(it)))?;
         }

@@ -263,7 +263,7 @@ fn files(arguments: &Arguments) -> ExitCode {
     }
     let holes: Vec<_> = rows.iter().flat_map(|row| row.holes().map(move |work| (row, work))).collect();
     for (row, work) in &holes {
-        eprintln!("nothing was opened: {}, {}", work.name(), row.left);
+        eprintln!("nothing was opened: {}, {:?}, {}", work.name(), row.mode, row.left);
     }
     if holes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

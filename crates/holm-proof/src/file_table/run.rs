@@ -1,9 +1,10 @@
 //! A run of one work: its steps on a database, the states that it may leave, and the judgement.
 
+use super::Mode;
 use super::left::Left;
 use super::work::{Step, Work, Written};
 use crate::disk::{Kind, SimDisk};
-use holm::{Builder, CompactReport, Database, Durability, Error, ImageMode, Keyspace, Result};
+use holm::{Builder, CompactReport, Database, Durability, Error, Keyspace, Result};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ const LOG_BYTES: u64 = 2 << 20;
 /// The disk before a work, and the states that the work may leave.
 pub(super) struct Base {
     pub(super) work: Work,
-    pub(super) image: ImageMode,
+    pub(super) mode: Mode,
     /// A closed database, or nothing where the work makes one.
     pub(super) disk: SimDisk,
     /// Calls that the work makes, about.
@@ -52,10 +53,10 @@ impl Base {
 
     /// # Panics
     /// If a sound disk refuses the work.
-    pub(super) fn new(work: Work, image: ImageMode) -> Base {
+    pub(super) fn new(work: Work, mode: Mode) -> Base {
         let streams =
-            if matches!(work, Work::Apply | Work::Restore) { streams(work, image) } else { Default::default() };
-        let mut base = Base { work, image, disk: SimDisk::new(), calls: 0, states: Vec::new(), streams };
+            if matches!(work, Work::Apply | Work::Restore) { streams(work, mode) } else { Default::default() };
+        let mut base = Base { work, mode, disk: SimDisk::new(), calls: 0, states: Vec::new(), streams };
         let steps = base.before();
         if work != Work::Restore {
             base.states = states(Contents::new(), &steps, &base.streams);
@@ -76,11 +77,10 @@ impl Base {
         let mut run = Run::begin(self, &disk);
         let before = disk.calls().of(Kind::Any);
         run.work();
-        if self.work == Work::Compact {
+        if let Some(report) = &run.compacted {
             // One that finds nothing to do would be stopped everywhere, and prove nothing.
-            let report = run.compacted.as_ref().expect("a sound disk");
             // A private image is memory of the process; it gives nothing back.
-            let gives_back = report.bytes_released > 0 || self.image == ImageMode::Private;
+            let gives_back = report.bytes_released > 0 || self.mode.private || self.work != Work::Compact;
             assert!(report.records_moved > 0 && gives_back, "{report:?}");
         }
         disk.calls().of(Kind::Any) - before
@@ -94,7 +94,8 @@ impl Base {
     }
 
     fn builder(&self, disk: &SimDisk) -> Builder {
-        let builder = Database::builder().durability(Durability::OnSync).image(self.image).log_bytes(LOG_BYTES);
+        let builder = Database::builder().durability(Durability::OnSync).design(self.mode.design);
+        let builder = builder.image(self.mode.image()).log_bytes(LOG_BYTES);
         builder.vfs(Arc::new(disk.clone()), HEAP)
     }
 
@@ -151,7 +152,7 @@ impl<'a> Run<'a> {
 
     /// How many steps must be left: after the stop, and after a loss of power behind it.
     pub(super) fn floor(&self, left: Left) -> [usize; 2] {
-        let survives = left.is_death() && self.base.image == ImageMode::Shared;
+        let survives = left.is_death() && !self.base.mode.private;
         [if survives { self.returned } else { self.synced }, self.synced]
     }
 
@@ -192,6 +193,10 @@ impl<'a> Run<'a> {
             Step::Drop(space) => _ = self.db().drop_keyspace(NAMES[*space])?,
             Step::Sync => self.db().sync()?,
             Step::Compact => self.compacted = Some(self.db().compact().run(|_| ControlFlow::Continue(()))?),
+            Step::Arrange => {
+                let compact = self.db().compact().in_key_order();
+                self.compacted = Some(compact.run(|_| ControlFlow::Continue(()))?);
+            }
             Step::Apply => _ = self.db().apply(&mut &self.base.streams[1][..])?,
         }
         Ok(())
@@ -207,10 +212,10 @@ impl<'a> Run<'a> {
 }
 
 /// A backup, and an increment with what `changed` adds.
-fn streams(work: Work, image: ImageMode) -> [Vec<u8>; 2] {
+fn streams(work: Work, mode: Mode) -> [Vec<u8>; 2] {
     let source = Base {
         work: Work::Write,
-        image,
+        mode,
         disk: SimDisk::new(),
         calls: 0,
         states: Vec::new(),
@@ -246,7 +251,7 @@ fn states(before: Contents, steps: &[Step], streams: &[Vec<u8>; 2]) -> Vec<Conte
             Step::Apply => {
                 contents = after(&[Work::Write.before(), Work::Write.steps()].concat(), streams);
             }
-            Step::Sync | Step::Compact | Step::Open | Step::Close => {}
+            Step::Sync | Step::Compact | Step::Arrange | Step::Open | Step::Close => {}
         }
         states.push(contents);
     }

@@ -16,6 +16,8 @@ pub(super) enum Step {
     Sync,
     /// Records are moved together.
     Compact,
+    /// Records are laid in the order of their keys.
+    Arrange,
     /// The increment of a backup is applied.
     Apply,
     /// A backup is restored to the folder.
@@ -43,6 +45,8 @@ pub enum Work {
     Open,
     /// Records are moved, and space is given back.
     Compact,
+    /// Records are laid in the order of their keys.
+    Arrange,
     /// An increment of a backup is applied.
     Apply,
     /// A backup is restored.
@@ -51,7 +55,7 @@ pub enum Work {
 
 impl Work {
     /// All columns.
-    pub const ALL: [Work; 9] = [
+    pub const ALL: [Work; 10] = [
         Work::Write,
         Work::Commit,
         Work::Checkpoint,
@@ -59,6 +63,7 @@ impl Work {
         Work::Close,
         Work::Open,
         Work::Compact,
+        Work::Arrange,
         Work::Apply,
         Work::Restore,
     ];
@@ -73,6 +78,7 @@ impl Work {
             Work::Close => "close",
             Work::Open => "open",
             Work::Compact => "compact",
+            Work::Arrange => "key order",
             Work::Apply => "apply",
             Work::Restore => "restore",
         }
@@ -92,6 +98,11 @@ impl Work {
                 let large = (0..70).map(|key| (0, key, Some((100_000, 1))));
                 let gone = (0..70).filter(|key| key % 10 != 9).map(|key| (0, key, None));
                 large.chain(gone).map(Step::Write).collect()
+            }
+            // Keys that were written in another order: 3 has no divisor with 80.
+            Work::Arrange => {
+                let far = (0..80).map(|number| number * 3 % 80);
+                far.map(|key| Step::Write((0, key, Some((600 + key as usize, 1))))).collect()
             }
             _ => (0..40).map(|key| Step::Write((key as usize % 2, key, Some((8 + 9 * key as usize, 1))))).collect(),
         }
@@ -123,6 +134,7 @@ impl Work {
             Work::Close => vec![put(5, 30, 2), Step::Close],
             Work::Open => vec![Step::Open, put(5, 30, 2), Step::Sync],
             Work::Compact => vec![Step::Compact, put(80, 50_000, 2), Step::Sync],
+            Work::Arrange => vec![put(4, 700, 2), Step::Arrange, put(6, 30, 2), Step::Sync],
             Work::Apply => vec![Step::Apply],
             Work::Restore => vec![Step::Restore],
         }

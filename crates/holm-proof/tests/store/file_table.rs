@@ -1,6 +1,7 @@
-//! The table of what a database does with its files has no hole, whether the image is shared or private.
+//! The table of what a database does with its files has no hole, in each design that ships, whether the image is shared or
+//! private.
 
-use holm_proof::file_table::{FileBounds, Left, Work, file_cells};
+use holm_proof::file_table::{FileBounds, Left, Mode, Work, file_cells};
 
 /// A test for each work: together they take more than one core.
 macro_rules! every_stop_is_recovered {
@@ -8,10 +9,10 @@ macro_rules! every_stop_is_recovered {
         $(
             #[test]
             fn $name() {
-                for private in [false, true] {
-                    let cells = file_cells(Work::$work, private, FileBounds::QUICK);
+                for mode in Mode::all() {
+                    let cells = file_cells(Work::$work, mode, FileBounds::QUICK);
                     let cells = cells.unwrap_or_else(|wrong| panic!("{wrong}"));
-                    println!("{:?}, private {private}: {cells:?}", Work::$work);
+                    println!("{:?}, {mode:?}: {cells:?}", Work::$work);
                     assert_eq!(cells.len(), Left::ALL.len());
                     assert!(cells.iter().all(|cell| cell.images > 0 && cell.in_recovery > 0), "{cells:?}");
                 }
@@ -32,6 +33,7 @@ every_stop_is_recovered! {
     a_close: Close;
     an_opening_by_an_index: Open;
     a_compaction: Compact;
+    an_arrangement: Arrange;
     an_increment: Apply;
     a_restoration: Restore;
 }
