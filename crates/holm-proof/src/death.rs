@@ -22,34 +22,67 @@ use std::time::Duration;
 /// How a database runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
+    /// The name of its design.
+    pub design: &'static str,
     /// Whether the image is the process's own memory.
     pub private: bool,
     /// What a returned call guarantees.
     pub durability: Durability,
 }
 
+/// The durabilities and images, in words.
+const KINDS: [&str; 6] =
+    ["strict-shared", "buffered-shared", "on-sync-shared", "strict-private", "buffered-private", "on-sync-private"];
+
+/// The designs that ship.
+fn designs() -> impl ExactSizeIterator<Item = &'static str> {
+    holm_tree::designs::CAPABILITIES.iter().map(|(design, _)| *design)
+}
+
 impl Mode {
-    /// All modes; the last word of each name says whether the image is private.
-    pub const NAMES: [&str; 6] =
-        ["strict-shared", "buffered-shared", "on-sync-shared", "strict-private", "buffered-private", "on-sync-private"];
+    /// The name of a mode for each number: those of all modes, again and again, and another design each time. The first
+    /// word is the design's; the last one says whether the image is private.
+    pub fn name(number: u64) -> String {
+        let number = number as usize;
+        let kind = KINDS[number % KINDS.len()];
+        // Both steps: six kinds have all designs only if each round begins with another one.
+        let design = designs().nth((number + number / KINDS.len()) % designs().len());
+        format!("{}-{kind}", design.expect("the remainder is less than their number"))
+    }
 
     /// The mode with this name.
     pub fn named(name: &str) -> Option<Mode> {
-        let (durability, image) = name.rsplit_once('-')?;
+        let (design, kind) = name.split_once('-')?;
+        let (durability, image) = kind.rsplit_once('-')?;
         let durability = match durability {
             "strict" => Durability::Strict,
             "buffered" => Durability::Buffered { interval: Duration::from_millis(2) },
             "on-sync" => Durability::OnSync,
             _ => return None,
         };
-        Some(Mode { private: image == "private", durability })
+        Some(Mode { design: designs().find(|name| *name == design)?, private: image == "private", durability })
     }
 
     /// The options that parent and child share: a small log, so that there are many checkpoints, and a sweeper that is
     /// never far behind.
     pub fn builder(self) -> Builder {
         let image = if self.private { ImageMode::Private } else { ImageMode::Shared };
-        let builder = Database::builder().durability(self.durability).image(image).log_bytes(2 << 20);
-        builder.sweep(Sweep::Every(Duration::from_millis(20))).capacity(32 << 30)
+        let builder = Database::builder().design(self.design).durability(self.durability).image(image);
+        builder.log_bytes(2 << 20).sweep(Sweep::Every(Duration::from_millis(20))).capacity(32 << 30)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn numbers_name_each_mode_of_each_design_once() {
+        let all = (KINDS.len() * designs().len()) as u64;
+        let names: HashSet<_> = (0..all).map(Mode::name).collect();
+        assert_eq!(names.len(), all as usize);
+        assert!(names.iter().all(|name| Mode::named(name).is_some()), "{names:?}");
+        assert!(Mode::named("reef-strict-shared").is_none());
     }
 }

@@ -56,7 +56,7 @@ fn kill_all(arguments: &Arguments) -> Result<(), String> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let (mut done, mut steps) = (0, 0);
     for life in 0.. {
-        let name = Mode::NAMES[(life + seed as usize) % Mode::NAMES.len()];
+        let name = &*Mode::name(life + seed);
         let dir = root.join(format!("{life}-{name}"));
         let mut ledger = Ledger::default();
         ledger.preload = preload;

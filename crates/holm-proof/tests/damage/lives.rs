@@ -1,5 +1,5 @@
-//! Databases to damage: of two designs, with several keyspaces, expiry, drops, batches and large values, that ended in
-//! one of three ways.
+//! Databases to damage: of the designs that ship, with several keyspaces, expiry, drops, batches and large values, that
+//! ended in one of three ways.
 
 use crate::ledger::{Contents, Ledger, Place};
 use holm::{Builder, Database, Durability, Keyspace, KeyspaceOptions, Result, Sweep};
@@ -191,7 +191,8 @@ impl Life {
 
     fn try_live(seed: u64) -> Result<Life> {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
-        let design = ["buffered", "holm"][random.random_range(0..2)];
+        let designs = holm_tree::designs::CAPABILITIES;
+        let design = designs[random.random_range(0..designs.len())].0;
         let end = [End::Closed, End::Killed, End::Cut][random.random_range(0..3)];
         let disk = SimDisk::new();
         let mut yesterday = disk.kill();

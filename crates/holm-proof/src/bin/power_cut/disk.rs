@@ -19,8 +19,12 @@ use std::time::Duration;
 const SHUT_DOWN: &str = "import fcntl,os,struct,sys
 fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack('I', 2))";
 
-/// The length of the image of a file system, in bytes. It is sparse.
+/// The length of the image of a file system, in bytes, but for what is loaded first. It is sparse.
 const LENGTH: u64 = 512 << 20;
+
+/// Bytes of the image for each byte of pairs that is loaded: some designs leave a part of each block free, and the log
+/// is beside them.
+const LOADED: u64 = 6;
 
 /// The number of attempts at an unmount that a dying process delays.
 const ATTEMPTS: u32 = 100;
@@ -118,14 +122,15 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Makes a file system in files of this folder, and mounts it.
-    pub(crate) fn make(kind: FileSystem, root: &Path) -> Result<Disk, String> {
+    /// Makes a file system with room for as many bytes of pairs, in files of this folder, and mounts it.
+    pub(crate) fn make(kind: FileSystem, root: &Path, pairs: u64) -> Result<Disk, String> {
+        let length = LENGTH + LOADED * pairs;
         let outer = match kind.shuts_down() {
             true => None,
-            false => Some(Mounted::make(FileSystem::Xfs, root.join("below"), 4 * LENGTH, root.join("images"))?),
+            false => Some(Mounted::make(FileSystem::Xfs, root.join("below"), 4 * length, root.join("images"))?),
         };
         let folder = outer.as_ref().map_or(root, |outer| &outer.folder);
-        let inner = Mounted::make(kind, folder.join("image"), LENGTH, root.join("mount"))?;
+        let inner = Mounted::make(kind, folder.join("image"), length, root.join("mount"))?;
         Ok(Disk { kind, inner, _outer: outer })
     }
 

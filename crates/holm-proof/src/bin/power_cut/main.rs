@@ -17,6 +17,7 @@ use holm_medium::vfs::{How, RealFs, Vfs};
 use holm_proof::death::Mode;
 use holm_proof::death::ledger::Ledger;
 use holm_proof::death::options::{Options, Task, end};
+use holm_proof::death::preload::Preload;
 use holm_proof::death::round::{End, Round, judge};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -42,26 +43,30 @@ struct Arguments {
     #[arg(long, value_enum, default_value_t = FileSystem::Ext4)]
     file_system: FileSystem,
     #[command(flatten)]
+    preload: Preload,
+    #[command(flatten)]
     options: Options,
     #[command(subcommand)]
     task: Option<Task>,
 }
 
 fn main() -> ExitCode {
-    let Arguments { cuts, same_boot, file_system, options, task } = Arguments::parse();
-    end(match task {
+    let arguments = Arguments::parse();
+    end(match &arguments.task {
         Some(task) => task.run(),
         None => {
             disk::own_mounts();
-            cut_all(cuts, &options, file_system, if same_boot { End::UnnoticedCut } else { End::Cut })
+            cut_all(&arguments)
         }
     })
 }
 
-fn cut_all(cuts: u64, options: &Options, kind: FileSystem, end: End) -> Result<(), String> {
+fn cut_all(arguments: &Arguments) -> Result<(), String> {
+    let &Arguments { cuts, same_boot, file_system: kind, preload, ref options, .. } = arguments;
+    let end = if same_boot { End::UnnoticedCut } else { End::Cut };
     let seed = options.seed;
     let root = options.folder("cut")?;
-    let disk = match Disk::make(kind, &root) {
+    let disk = match Disk::make(kind, &root, preload.mebibytes << 20) {
         Ok(disk) => disk,
         Err(why) => {
             println!("skipped: no file system to cut the power of: {why}");
@@ -71,15 +76,18 @@ fn cut_all(cuts: u64, options: &Options, kind: FileSystem, end: End) -> Result<(
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let (mut done, mut steps) = (0, 0);
     for life in 0.. {
-        let name = Mode::NAMES[(life + seed as usize) % Mode::NAMES.len()];
+        let name = &*Mode::name(life + seed);
         let dir = disk.folder().join(format!("{life}-{name}"));
         let mut ledger = Ledger::default();
+        ledger.preload = preload;
+        preload.load(&dir, Mode::named(name).ok_or("no such mode")?)?;
         for _ in 0..LIFE.min(cuts - done) {
             cut_once(&disk, &dir, name, &mut ledger, &mut random, end)
                 .map_err(|why| format!("seed {seed}, cut {done}, {name}: {why}"))?;
             done += 1;
         }
         steps += ledger.next.iter().map(|next| next - 1).sum::<u64>();
+        std::fs::remove_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
         if done >= cuts {
             break;
         }
