@@ -101,12 +101,12 @@ mod tests {
         let given = Given { reads: false, times: true, trace: false };
         let facts = |commit: &str| vec![("Commit".to_owned(), commit.to_owned())];
         let left = |setting: &Setting, facts: &RunFacts| {
-            let mut studies = chosen(&["SENT-X1".into(), "SYN-D1".into()], given).expect("they are there");
+            let mut studies = chosen(&["BD-X6".into(), "SYN-D1".into()], given).expect("they are there");
             without_those_in(&folder, &mut studies, setting, facts).expect("ours");
             studies.iter().flat_map(|chosen| &chosen.figures).map(|figure| figure.id).collect::<Vec<_>>()
         };
         assert_eq!(left(&setting, &facts("a")).len(), 2, "there is no folder");
-        let first = chosen(&["SENT-X1".into()], given).expect("it is there");
+        let first = chosen(&["BD-X6".into()], given).expect("it is there");
         rounds::run(&first, &setting, &folder, &facts("a")).expect("it runs");
         for packs in [false, true] {
             if packs {

@@ -28,8 +28,10 @@ use std::time::Duration;
 /// A handle to an open database. Cloning is cheap; clones share the database. Dropping the last handle closes it.
 /// [`Database::close`] does the same and reports errors, which dropping cannot.
 ///
-/// The database stays locked for this process until its last handle is dropped. Databases, keyspaces, iterators and
-/// batches are handles.
+/// The database stays locked for this process until its last handle is dropped. Handles are all values that come from
+/// the database and use it: databases, keyspaces, iterators, batches, transactions, receipts, syncs that are pending,
+/// snapshots, and compactions and scrubs that have not run to their end. A [`Feed`](crate::Feed) is none: it ends with
+/// the database.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;

@@ -18,7 +18,9 @@ use std::time::{Duration, SystemTime};
 /// transaction's first look at a keyspace with expiry.
 ///
 /// Time never goes back. While the database is open, it stands still where the system's clock is set back. An open
-/// begins with the time of the last close or, after a crash, at least with the last at which records were removed.
+/// begins with the time of the last close or, after a crash, at least with the last at which records were removed. So a
+/// system's clock that is ahead by mistake ends keys early, and once it is right again, none expire until it has caught
+/// up, over reopenings too.
 impl Keyspace {
     /// Stores a value that expires after some time, and replaces the previous value. A lifetime of zero stores a value
     /// that nobody sees. As durable as [`Keyspace::insert`].
