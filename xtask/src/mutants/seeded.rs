@@ -487,6 +487,66 @@ const SEEDED: &[Seeded] = &[
         before: "*gone = true;",
         after: "freed.as_ref().map_err(Clone::clone)?; *gone = true;",
     },
+    Seeded {
+        name: "in the design clustered: words are written again too early",
+        file: "crates/holm-tree/src/leaf/buffered/room.rs",
+        before: "self.now().bits | self.older(handle.epoch())",
+        after: "self.now().bits",
+    },
+    Seeded {
+        name: "in the design clustered: records stay in a block that gives way",
+        file: "crates/holm-tree/src/leaf/buffered/replace.rs",
+        before: "settled.as_deref().unwrap_or(part)",
+        after: "settled.as_deref().map_or(part, |_| part)",
+    },
+    Seeded {
+        name: "in the design clustered: a record is laid beside a snapshot",
+        file: "crates/holm-tree/src/put_record.rs",
+        before: "guard.has_snapshots()",
+        after: "false",
+    },
+    Seeded {
+        name: "in the design clustered: a snapshot retains no blocks",
+        file: "crates/holm-medium/src/space/blocks.rs",
+        before: "self.retention.may_reuse_block(epoch, label)",
+        after: "self.retention.may_reuse(epoch, label)",
+    },
+    Seeded {
+        name: "in the design clustered: lines of a record are not logged",
+        file: "crates/holm-tree/src/leaf/buffered/room.rs",
+        before: "handle.defer_words(place);",
+        after: "",
+    },
+    Seeded {
+        name: "the log forgets the page in which its last record ends",
+        file: "crates/holm-medium/src/log.rs",
+        before: "self.last_page.take(&image[..bytes as usize]);",
+        after: "",
+    },
+    Seeded {
+        name: "the log looks for the next record in the page of the last one alone",
+        file: "crates/holm-medium/src/log/replay.rs",
+        before: "behind.is_record(next) || (behind.epoch_of(next).is_some() && !near.is_begun(next.pass))",
+        after: "false",
+    },
+    Seeded {
+        name: "a record that is taken back takes the others of its page along",
+        file: "crates/holm-medium/src/log.rs",
+        before: "self.last_page.with(filled as usize, &[])",
+        after: "self.last_page.with(0, &[])",
+    },
+    Seeded {
+        name: "a free run of an index begins where the one before it does",
+        file: "crates/holm-medium/src/leaf_index/encode.rs",
+        before: "end = offset + bytes;",
+        after: "end = *offset;",
+    },
+    Seeded {
+        name: "an opening by an index forgets the free runs",
+        file: "crates/holm-tree/src/leaf_index.rs",
+        before: "records.free.clone()",
+        after: "Vec::new()",
+    },
 ];
 
 /// The seeded bugs of a file.
