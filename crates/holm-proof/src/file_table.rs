@@ -164,7 +164,8 @@ pub fn file_json(rows: &[FileRow]) -> serde_json::Value {
             (work.name().to_owned(), serde_json::json!({ "images": cell.images, "in_recovery": cell.in_recovery }))
         };
         let cells: serde_json::Map<_, _> = row.cells.iter().map(cell).collect();
-        serde_json::json!({ "design": row.mode.design, "image": row.mode.image_name(), "left": row.left.name(), "work": cells })
+        let Mode { design, .. } = row.mode;
+        serde_json::json!({ "design": design, "image": row.mode.image_name(), "left": row.left.name(), "work": cells })
     };
     rows.iter().map(row).collect()
 }

@@ -1,5 +1,5 @@
-//! The table of what a database does with its files has no hole, in each design that ships, whether the image is shared or
-//! private.
+//! The table of what a database does with its files has no hole, in each design that ships, whether the image is
+//! shared or private.
 
 use holm_proof::file_table::{FileBounds, Left, Mode, Work, file_cells};
 
