@@ -11,7 +11,7 @@ use crate::keyspace_tree::KeyspaceTree;
 pub(crate) use crate::leaf_source::LeafSource;
 use crate::mark::CommittedMarks;
 use crate::recovery::Recovery;
-use crate::scrub::ScrubCounters;
+use crate::scrub_stats::ScrubCounters;
 use crate::snapshot::{RecentSnapshot, Snapshot};
 use crate::store::{Files, Store, WritableStore};
 use crate::sweeper::{Sweeper, SweptDatabase};

@@ -4,11 +4,6 @@
 //! their checksums. What looks wrong counts only if the leaf is then still as it was copied: until then, a writer may
 //! have changed it and freed the record. `check` verifies more, all at once, while writers wait.
 
-mod stats;
-
-pub(crate) use stats::ScrubCounters;
-pub use stats::ScrubStats;
-
 use crate::check::verify_record;
 use crate::database::Database;
 use crate::engine::{Engine, ReadOnlyEngine, View};
@@ -192,7 +187,8 @@ impl Scrub {
     }
 
     /// Verifies leaf by leaf on the caller's thread, and sleeps between leaves to keep the rate. After each leaf, and
-    /// ten times a second while it sleeps, `watch` gets the progress and may end the run. O(n), and no more memory than a leaf takes.
+    /// ten times a second while it sleeps, `watch` gets the progress and may end the run. O(n), and no more memory than
+    /// a leaf takes.
     ///
     /// For each leaf: keys are in order and in its range, `get` finds each, and each record has its lengths, its
     /// checksum and, where keys expire, its deadline. A keyspace that is dropped meanwhile is left out.
@@ -210,7 +206,7 @@ impl Scrub {
             let before = self.report.bytes;
             self.report.cursor = self.step(cursor)?;
             let report = &self.report;
-            running.as_mut().into_iter().for_each(|running| running.note(report));
+            running.as_mut().into_iter().for_each(|running| running.note(report.bytes, report.damage_count));
             let mut watched = || {
                 let total_bytes = bytes_in_use(self.database.view().store);
                 watch(ScrubProgress { report, total_bytes })

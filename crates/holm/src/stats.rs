@@ -3,7 +3,7 @@
 use crate::engine::{Engine, ReadOnlyEngine, View};
 use crate::feed::FeedStats;
 use crate::recovery::Recovery;
-use crate::scrub::ScrubStats;
+use crate::scrub_stats::ScrubStats;
 use crate::store::Store;
 use crate::sweep::SweepCounters;
 use holm_medium::Space;

@@ -20,7 +20,7 @@ mod writes;
 pub(crate) use fallback_lock::{FallbackGuard, FallbackLock};
 pub use range::TransactionRange;
 pub use retry::ReadTransaction;
-pub(crate) use retry::{MOST_ATTEMPTS, pause, read, transact, transact_owned};
+pub(crate) use retry::{pause, read, transact, transact_owned};
 
 use crate::commit::{self, Write};
 use crate::engine::Engine;

@@ -15,9 +15,11 @@ use crate::record::{self, NoRecord};
 use crate::record_buffer::write_record;
 use crate::slice::Slice;
 use crate::store::{Store, WritableStore};
-use crate::transaction::MOST_ATTEMPTS;
 use holm_medium::Epoch;
 use holm_tree::{LeafCursor, LeafVersion, Lookup, SeekTarget, Seen, back_off};
+
+/// After this many attempts an update, or a transaction, gives up: something conflicts with it that does not end.
+pub(crate) const MOST_ATTEMPTS: u32 = 1_000;
 
 /// What an update does with its key.
 pub(crate) enum Decision<V> {

@@ -80,7 +80,8 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "what was retained for a snapshot that does not begin is lost",
         file: "crates/holm-tree/src/tree_set.rs",
-        before: "self.pre_images.close(generation, |is_open| clock.end_snapshots(is_open)).into_iter().for_each(released);",
+        before: "self.pre_images.close(generation, |is_open| clock.end_snapshots(is_open)).into_iter()\
+                 .for_each(released);",
         after: "self.pre_images.close(generation, || clock.end_snapshots());",
     },
     Seeded {
@@ -375,8 +376,9 @@ const SEEDED: &[Seeded] = &[
         name: "the thread that ends an epoch calls the functions for news",
         file: "crates/holm-medium/src/epoch/listeners.rs",
         before: "let mut state = self.lock();\n        if !state.listeners.is_empty() {",
-        after: "let mut state = self.lock();\n        let listeners = state.listeners.clone();\n        drop(state);\n        \
-                listeners.iter().for_each(|listener| listener());\n        state = self.lock();\n        if false {",
+        after: "let mut state = self.lock();\n        let listeners = state.listeners.clone();\n        drop(state);\n\
+                \x20       listeners.iter().for_each(|listener| listener());\n        state = self.lock();\n\
+                \x20       if false {",
     },
     Seeded {
         name: "the end of the last snapshot hides one that has begun meanwhile",
@@ -387,9 +389,9 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "a snapshot that closes takes what one needs that has begun meanwhile",
         file: "crates/holm-tree/src/pre_images.rs",
-        before: "            // Not before the shard's lock: a snapshot that has begun meanwhile may have pre-images in it.\n            \
+        before: "a snapshot that has begun meanwhile may have pre-images in it.\n            \
                  let open = lock(&self.open).clone();",
-        after: "let open = BTreeSet::new();",
+        after: "\n            let open = BTreeSet::new();",
     },
     Seeded {
         name: "each writer that finds too much kept ends a snapshot",
@@ -472,8 +474,8 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "a segment of the log has records before the superblock counts it",
         file: "crates/holm-medium/src/journaled/log_segment.rs",
-        before: "next.write(&*journal.superblock_file, &superblock_path(&medium.dir))?;",
-        after: "let _ = (&mut next, superblock_path(&medium.dir));",
+        before: "superblock.replace(next, &**superblock_file, &superblock_path(&medium.dir))?;",
+        after: "let _ = (superblock_file, superblock_path(&medium.dir)); *superblock = next;",
     },
     Seeded {
         name: "a log moves on to the segment that is kept for a checkpoint",

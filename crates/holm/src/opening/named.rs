@@ -11,7 +11,7 @@ use crate::mark::{self, CommittedMarks};
 use crate::operation::Operation;
 use crate::options::Builder;
 use crate::recovery::Recovery;
-use crate::scrub::ScrubCounters;
+use crate::scrub_stats::ScrubCounters;
 use crate::snapshot::RecentSnapshot;
 use crate::store::WritableStore;
 use crate::sweeper::{Sweep, Sweeper};

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keyspace::Keyspace;
 use crate::slice::Slice;
+use crate::update::MOST_ATTEMPTS;
 use holm_medium::sync::RandomState;
 use std::cell::RefCell;
 use std::hash::BuildHasher;
@@ -17,10 +18,6 @@ const PATIENCE: u32 = 8;
 
 /// After this many conflicts a transaction that only reads does so at a snapshot, from its first read on.
 const SNAPSHOT_FROM: u32 = 4;
-
-/// After this many attempts a transaction, or an update of one key, gives up: something conflicts with it
-/// that does not end.
-pub(crate) const MOST_ATTEMPTS: u32 = 1_000;
 
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);

@@ -445,27 +445,6 @@ fn only_the_right_database_takes_an_increment() {
     wrong(twin.apply(&mut &one_to_two[..]));
 }
 
-/// A folder cannot take the place of a link: that was found once the database was complete.
-#[test]
-fn a_database_is_restored_where_a_link_leads() {
-    let folder = folder();
-    let db = relaxed(&folder.path().join("db"));
-    db.keyspace("s").and_then(|space| space.insert("north", "coral")).expect("room");
-    let [empty, link, dangling] = ["empty", "link", "dangling"].map(|name| folder.path().join(name));
-    fs::create_dir(&empty).expect("a name");
-    std::os::unix::fs::symlink(&empty, &link).expect("a name");
-    std::os::unix::fs::symlink("nothing", &dangling).expect("a name");
-    db.backup(&link).expect("an empty folder");
-    assert_eq!(
-        relaxed(&empty).keyspace("s").and_then(|space| space.get("north")).expect("sound").as_deref(),
-        Some(&b"coral"[..])
-    );
-    let refused = db.backup(&dangling).expect_err("nothing to replace");
-    assert!(matches!(refused, Error::Invalid { .. }), "{refused}");
-    let left = fs::read_dir(folder.path()).expect("a folder").count();
-    assert_eq!(left, 4, "nothing is left of the attempts");
-}
-
 #[test]
 fn a_folder_in_use_is_left_alone() {
     let folder = folder();

@@ -1,7 +1,7 @@
-//! The folder of an open database is moved.
+//! The folder of an open database is moved, or is one that a link leads to.
 
 use crate::children::Other;
-use crate::tools::{assert_sound, builder};
+use crate::tools::{assert_sound, builder, folder, relaxed};
 use holm::{Database, Error};
 use std::path::Path;
 
@@ -114,4 +114,25 @@ fn a_process_that_changes_its_folder_writes_on() {
     other.finish();
     assert!(said.starts_with("Err(Foreign") && said.ends_with(", Ok(())"), "{said}");
     assert!(segments(&folder.path().join("sea.holm")) > 2, "a test that makes no segment shows nothing");
+}
+
+/// A folder cannot take the place of a link: that was found once the database was complete.
+#[test]
+fn a_database_is_restored_where_a_link_leads() {
+    let folder = folder();
+    let db = relaxed(&folder.path().join("db"));
+    db.keyspace("s").and_then(|space| space.insert("north", "coral")).expect("room");
+    let [empty, link, dangling] = ["empty", "link", "dangling"].map(|name| folder.path().join(name));
+    std::fs::create_dir(&empty).expect("a name");
+    std::os::unix::fs::symlink(&empty, &link).expect("a name");
+    std::os::unix::fs::symlink("nothing", &dangling).expect("a name");
+    db.backup(&link).expect("an empty folder");
+    assert_eq!(
+        relaxed(&empty).keyspace("s").and_then(|space| space.get("north")).expect("sound").as_deref(),
+        Some(&b"coral"[..])
+    );
+    let refused = db.backup(&dangling).expect_err("nothing to replace");
+    assert!(matches!(refused, Error::Invalid { .. }), "{refused}");
+    let left = std::fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(left, 4, "nothing is left of the attempts");
 }

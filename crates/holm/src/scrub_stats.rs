@@ -1,6 +1,5 @@
 //! What the scrubs of a session have read and found.
 
-use super::ScrubReport;
 use holm_medium::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use holm_medium::sync::{Instant, Mutex};
 use std::sync::PoisonError;
@@ -45,7 +44,7 @@ pub(crate) struct ScrubCounters {
 
 impl ScrubCounters {
     /// Counts a scrub that runs for as long as the result lives.
-    pub(super) fn begin(&self) -> RunningScrub<'_> {
+    pub(crate) fn begin(&self) -> RunningScrub<'_> {
         self.running.fetch_add(1, Relaxed);
         RunningScrub { counters: self, bytes: 0, damages: 0 }
     }
@@ -63,22 +62,22 @@ impl ScrubCounters {
 }
 
 /// A scrub that runs, and what of its report was counted.
-pub(super) struct RunningScrub<'a> {
+pub(crate) struct RunningScrub<'a> {
     counters: &'a ScrubCounters,
     bytes: u64,
     damages: u64,
 }
 
 impl RunningScrub<'_> {
-    /// Counts what the report has gained.
-    pub(super) fn note(&mut self, report: &ScrubReport) {
-        self.counters.bytes.fetch_add(report.bytes - self.bytes, Relaxed);
-        self.counters.damages.fetch_add(report.damage_count - self.damages, Relaxed);
-        (self.bytes, self.damages) = (report.bytes, report.damage_count);
+    /// Counts what has come to the bytes and damages of the scrub, which are these by now.
+    pub(crate) fn note(&mut self, bytes: u64, damages: u64) {
+        self.counters.bytes.fetch_add(bytes - self.bytes, Relaxed);
+        self.counters.damages.fetch_add(damages - self.damages, Relaxed);
+        (self.bytes, self.damages) = (bytes, damages);
     }
 
     /// Counts a scrub that has read up to the end.
-    pub(super) fn complete(&self) {
+    pub(crate) fn complete(&self) {
         self.counters.completed.fetch_add(1, Relaxed);
         let now = Instant::now();
         *self.counters.last_completed.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
