@@ -152,9 +152,10 @@ impl Compact {
     }
 
     /// Moves records on the caller's thread, and sleeps between leaves to keep the rate. After each leaf, and ten times
-    /// a second while it sleeps, `watch` gets the report so far and may end the run. O(n) for each pass, and at most four passes; no more memory than a leaf
-    /// and a record take. In key order it is one pass, which has the keys of 8,192 leaves in memory, and calls `watch`
-    /// each time that it returns to a leaf. Returns once what was moved is durable.
+    /// a second while it sleeps, `watch` gets the report so far and may end the run. O(n) for each pass, and at most
+    /// four passes; no more memory than a leaf and a record take. In key order it is one pass, which has the keys of
+    /// 8,192 leaves in memory, and calls `watch` each time that it returns to a leaf. Returns once what was moved is
+    /// durable.
     ///
     /// # Errors
     /// [`Invalid`](Error::Invalid): the database is a copy that the next incremental backup can be applied to, and a
@@ -213,8 +214,8 @@ impl Compact {
         })
     }
 
-    /// Visits the leaves of all keyspaces and of the catalog in order, until `visit` or the watcher breaks off. `visit` gets where a leaf
-    /// begins, and returns where the next one does. Ends: the low end rises with each leaf.
+    /// Visits the leaves of all keyspaces and of the catalog in order, until `visit` or the watcher breaks off. `visit`
+    /// gets where a leaf begins, and returns where the next one does. Ends: the low end rises with each leaf.
     fn each_leaf<W: FnMut(&CompactReport) -> ControlFlow<()>>(
         &mut self,
         pace: &mut Pace,

@@ -165,8 +165,8 @@ impl Builder {
     ///
     /// Default: the size of the file system rounded up to a power of two, at least 1 GiB and at most 1 TiB. A process
     /// with too little free address space, for example because it has other databases open, gets less. The default is
-    /// never less than 1 GiB, nor than four times the existing data. A number below 1 MiB counts as 1 MiB, and one above
-    /// 1 TiB for leaves, or 4 TiB for records, as these.
+    /// never less than 1 GiB, nor than four times the existing data. A number below 1 MiB counts as 1 MiB, and one
+    /// above 1 TiB for leaves, or 4 TiB for records, as these.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

@@ -157,8 +157,8 @@ impl Labels {
 
     /// Begins a generation of snapshots: every operation that has validated its label belongs to it, and no operation
     /// that validates later. `begin` gets the generation before any operation can. Returns the generation and the
-    /// active epoch; `None` if the epoch has had too many of them, or if one is to begin with the next epoch. No operation
-    /// belongs to one that begins after the end of all.
+    /// active epoch; `None` if the epoch has had too many of them, or if one is to begin with the next epoch. No
+    /// operation belongs to one that begins after the end of all.
     pub(super) fn begin_snapshot(&self, begin: impl FnOnce(u64)) -> Result<Option<(u64, Epoch)>> {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         let snapshots = self.snapshots.load(Ordering::Relaxed);
