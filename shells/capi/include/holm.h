@@ -6,6 +6,10 @@
  * negative code, which is an error. Each function lists the errors that are specific to it. In addition, NULL for a
  * required argument is INVALID. A call that the operating system refuses is IO, NO_SPACE or READ_ONLY, listed or not. A
  * limit on the size of files is NO_SPACE, and sends no SIGXFSZ, but where the caller's own descriptor is written to.
+ * Whatever reads or writes pairs, of a keyspace, a snapshot or a transaction, is CORRUPT where it meets damage, and
+ * from then on in the whole keyspace if a leaf is damaged: an open by the index has not looked at the leaves. With
+ * HOLM_STRICT, reads wait until what they return is durable, and so can be POISONED or NO_SPACE; in the other modes
+ * POISONED is for writes alone. After holm_close(), writes and snapshots are POISONED.
  * holm_message() returns the message of an error, on the same thread, until the thread's next call that fails. Each
  * thread has its own message, so no call has a parameter for it, and no caller has to free it. It is also available
  * after holm_open(), which leaves no handle when it fails.
@@ -213,7 +217,7 @@ int holm_read_stats(const holm_database *database, holm_stats *stats, size_t siz
 
 /*
  * Verifies all data while writers wait. If the database is unsound, returns HOLM_CORRUPT, stores the number of faults
- * in `faults`, which may be NULL, and makes the first fault the message. Any thread.
+ * in `faults`, which may be NULL, and makes the first fault the message. Any thread. Errors: CORRUPT; INVALID.
  */
 int holm_check(const holm_database *database, uint64_t *faults);
 
@@ -673,7 +677,8 @@ void holm_close_snapshot(holm_snapshot *snapshot);
  * transaction that has its effects. After any crash, both are there or neither, so it goes on behind the mark.
  */
 
-/* Stores the mark, the greatest that was committed, in `mark`; HOLM_ABSENT if there never was one. Any thread. */
+/* Stores the mark, the greatest that was committed, in `mark`; HOLM_ABSENT if there never was one. Any
+ * thread. Errors: INVALID. */
 int holm_mark(const holm_database *database, uint64_t *mark);
 
 /*
