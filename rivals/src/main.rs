@@ -110,7 +110,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
     parent::check_folder(&arguments.dir)?;
     let (durability, limit) = (arguments.durability, Duration::from_secs(arguments.limit));
     let settle_seconds = arguments.settle;
-    let machine = machine::describe(&arguments.dir);
+    let machine = format!("{}; built with the profile `{}`", machine::describe(&arguments.dir), env!("HOLM_PROFILE"));
     let (mut runs, mut kills) = (Vec::new(), Vec::new());
     let machine = match arguments.memory {
         Some(mebibytes) => format!("{machine}; {mebibytes} MiB of memory for each engine, pages of files included"),

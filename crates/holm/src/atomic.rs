@@ -62,7 +62,8 @@ impl std::error::Error for CompareAndSwapError {}
 ///
 /// Closures run without any lock. They may use the database, and a panic in one changes nothing. A closure runs again
 /// if the key has been given another value meanwhile. After 1,000 calls for one update, [`Conflict`](Error::Conflict)
-/// is returned, and the update has changed nothing: so ends a closure that writes its own key each time.
+/// is returned, and the update has changed nothing: so ends a closure that writes its own key each time, or is slow
+/// beside others that do so each time.
 ///
 /// In a keyspace with expiry, an expired key is absent. `compare_and_swap`, `fetch_update`, `update_fetch` and
 /// `increment` keep a present key's expiry; [`Keyspace::swap`] clears it, as [`Keyspace::insert`] does.

@@ -80,6 +80,8 @@ pub struct Compact {
     rate: Option<u64>,
     in_key_order: bool,
     report: CompactReport,
+    /// The bytes moved for which the rate has been kept.
+    paced: u64,
     cursor: LeafCursor<crate::keys::Records>,
     /// The copy of a record.
     words: Vec<u64>,
@@ -226,13 +228,12 @@ impl Compact {
         for tree in self.engine.catalog.trees().into_iter().chain([catalog]) {
             let mut low = Some(Vec::new());
             while let Some(key) = low {
-                let before = self.report.bytes_moved;
                 low = match visit(self, &tree, &key, pace, watch) {
                     Ok(ControlFlow::Continue(next)) => next.filter(|next| *next > key),
                     Ok(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
                     Err(error) => self.pass_over(error).map(|()| None)?,
                 };
-                if self.keep_rate(before, pace, watch).is_break() {
+                if self.keep_rate(pace, watch).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -240,15 +241,15 @@ impl Compact {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Asks the watcher, and sleeps until the rate allows more than was moved since `before`.
+    /// Asks the watcher, and sleeps until the rate allows more than was moved since the last call.
     fn keep_rate<W: FnMut(&CompactReport) -> ControlFlow<()>>(
-        &self,
-        before: u64,
+        &mut self,
         pace: &mut Pace,
         watch: &mut W,
     ) -> ControlFlow<()> {
-        watch(&self.report)?;
-        pace.keep(self.report.bytes_moved - before, || watch(&self.report))
+        let report = &self.report;
+        watch(report)?;
+        pace.keep(report.bytes_moved - std::mem::replace(&mut self.paced, report.bytes_moved), || watch(report))
     }
 
     /// Ends with a keyspace that is dropped or damaged; the others have nothing to do with that.
@@ -370,6 +371,7 @@ impl Database {
             rate: None,
             in_key_order: false,
             report: CompactReport::default(),
+            paced: 0,
             cursor: LeafCursor::default(),
             words: Vec::new(),
             damage: None,

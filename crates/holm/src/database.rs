@@ -123,7 +123,7 @@ impl Database {
     }
 
     /// For measurements of designs: an empty database over a medium that flushes. It cannot be reopened or recovered.
-    /// The caller ends the epochs, and outlives the database.
+    /// The caller ends the epochs, calls the listeners of the clock, and outlives the database.
     #[doc(hidden)]
     pub fn over<M: Medium>(writer: Arc<Writer<M>>, design: &Entry<M, Records>, durability: Durability) -> Result<Self> {
         opening::open_over(writer, design, durability).map(Database::new)

@@ -82,6 +82,18 @@ impl Session {
     }
 }
 
+/// Refuses a close in a thread of a database.
+///
+/// # Errors
+/// `Invalid`.
+pub(crate) fn refuse_background_thread() -> Result<()> {
+    if is_background_thread() {
+        let what = "found a thread of a database that closes one, expected another: it would await its own end";
+        return Err(Error::Invalid { what: what.into() });
+    }
+    Ok(())
+}
+
 impl Engine {
     pub(crate) fn view(&self) -> View<'_> {
         View { store: &self.store, catalog: &self.catalog, recovery: &self.recovery }
@@ -91,10 +103,7 @@ impl Engine {
     /// nothing. The files stay locked until the engine is dropped, so remaining readers see no changes of another
     /// process.
     pub(crate) fn close(&self) -> Result<()> {
-        if is_background_thread() {
-            let what = "found a thread of a database that closes one, expected another: it would await its own end";
-            return Err(Error::Invalid { what: what.into() });
-        }
+        refuse_background_thread()?;
         self.ending().close()
     }
 
@@ -105,7 +114,7 @@ impl Engine {
 
     /// Refuses if the path of the folder leads elsewhere by now: to nothing, or to another database.
     pub(crate) fn refuse_moved(&self) -> Result<()> {
-        Ok(self.session.background().map_or(Ok(()), |background| background.refuse_moved())?)
+        Ok(self.session.meter().map_or(Ok(()), Meter::refuse_moved)?)
     }
 
     /// Lets checkpoints write an index of all trees, for an opening after a crash.

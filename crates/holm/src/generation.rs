@@ -16,7 +16,7 @@ use holm_medium::sync::{Mutex, MutexGuard};
 use holm_medium::{Epoch, Floor, FloorKind, MediumError};
 use holm_tree::{LeafCursor, LookupAt, Released, SeekTarget, TreeRoot};
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// The bytes that open generations may keep together, unless the caller chooses.
@@ -97,12 +97,22 @@ impl WritableStore {
         if self.exceeding_bytes().is_none() {
             return;
         }
-        let Ok(_ending) = self.generations.ending.try_lock() else { return };
+        let ending = match self.generations.ending.try_lock() {
+            Ok(ending) => ending,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return,
+        };
+        let mut exceeding = Vec::new();
         while let Some(bytes) = self.exceeding_bytes() {
             let oldest = self.generations.lock().values().next().cloned();
-            let Some(oldest) = oldest else { return };
-            log::warn!("holm: {}: open snapshots keep {bytes} bytes: the oldest ends", self.path.display());
+            let Some(oldest) = oldest else { break };
+            exceeding.push(bytes);
             self.end_generation(&oldest);
+        }
+        // A program's logger may end a snapshot, too.
+        drop(ending);
+        for bytes in exceeding {
+            log::warn!("holm: {}: open snapshots keep {bytes} bytes: the oldest ends", self.path.display());
         }
     }
 }

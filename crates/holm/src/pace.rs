@@ -45,7 +45,7 @@ impl Pace {
     /// Counts bytes, and sleeps until the rate allows more, or until `watch` breaks off: it is asked again and again
     /// during the sleep.
     pub(crate) fn keep(&mut self, bytes: u64, mut watch: impl FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
-        let mut bytes = bytes;
+        let (mut bytes, mut slept) = (bytes, false);
         loop {
             let now = Instant::now();
             let elapsed = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));
@@ -53,8 +53,10 @@ impl Pace {
             if pause.is_zero() {
                 return ControlFlow::Continue(());
             }
+            if std::mem::replace(&mut slept, true) {
+                watch()?;
+            }
             sleep(pause.min(LONGEST_SLEEP));
-            watch()?;
         }
     }
 }

@@ -158,9 +158,10 @@ impl Database {
     /// Lets a function be called whenever [`PendingSync::is_done`] may answer anew, failures included, for as long as
     /// the database is open. A thread of the database calls it that does nothing else, and wakes the tasks that await
     /// syncs; news in quick succession may be one call. So the function may do anything, [`Database::sync`] included,
-    /// and no commit waits for it; but other functions and tasks have their news once it has returned, a close waits
-    /// for it, and [`Database::close`] there is refused. If it panics, that is logged and has no other effect. What it
-    /// owns lives as long as the database: a handle of it would keep it open for ever.
+    /// and no commit waits for it; but other functions and tasks have their news once it has returned, and a close
+    /// waits for it. So it must not await news itself, as `.await` of another sync does. To close a database is refused
+    /// there, also as the last step of a backup to a folder, a restoration or a repair. If it panics, that is logged
+    /// and has no other effect. What it owns lives as long as the database: a handle of it would keep it open for ever.
     pub fn on_sync(&self, call: impl Fn() + Send + Sync + 'static) {
         self.engine.store.clock().on_news(call);
     }

@@ -394,10 +394,16 @@ const SEEDED: &[Seeded] = &[
         after: "\n            let open = BTreeSet::new();",
     },
     Seeded {
+        name: "a snapshot that does not begin gives its generation to another",
+        file: "crates/holm-medium/src/epoch/labels.rs",
+        before: "self.generation.store(requested, Ordering::Release);\n        }\n        (!pending)",
+        after: "}\n        (!pending)",
+    },
+    Seeded {
         name: "each writer that finds too much kept ends a snapshot",
         file: "crates/holm/src/generation.rs",
-        before: "let Ok(_ending) = self.generations.ending.try_lock() else { return };",
-        after: "();",
+        before: "let ending = match self.generations.ending.try_lock() {",
+        after: "let other = Mutex::new(()); let ending = match other.try_lock() {",
     },
     Seeded {
         name: "the thread that waits passes over its panic",

@@ -506,6 +506,19 @@ mod tests {
         });
     }
 
+    /// One that is taken back gives its generation to no other: its owner then closes that one.
+    #[test]
+    fn a_snapshot_that_does_not_begin_keeps_its_generation() {
+        let clock = clock();
+        let (said, begun) = std::sync::mpsc::channel();
+        let failed = clock.begin_snapshot_between_epochs(|generation| {
+            said.send(generation).unwrap();
+            clock.poison(&MediumError::Poisoned { why: "a test".into() });
+        });
+        assert!(failed.is_err());
+        assert_eq!(clock.begin_snapshot(|_| ()).unwrap().0, begun.recv().unwrap() + 1);
+    }
+
     /// Operations that have pinned an epoch may still change what a reader of a closed storage looks at.
     #[test]
     fn a_snapshot_begins_after_the_end_of_all() {

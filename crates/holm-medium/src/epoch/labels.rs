@@ -190,12 +190,16 @@ impl Labels {
     }
 
     /// Returns the epoch with whose end the requested generation has begun. If it has not begun yet, `None`; then
-    /// `withdraw` ends the request.
+    /// `withdraw` ends the request, and the generation never begins.
     pub(super) fn requested_snapshot(&self, withdraw: bool) -> Option<Epoch> {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let pending = self.requested.load(Ordering::Relaxed) != 0;
-        if withdraw {
+        let requested = self.requested.load(Ordering::Relaxed);
+        let pending = requested != 0;
+        if withdraw && pending {
             self.requested.store(0, Ordering::Relaxed);
+            // Its owner still has it, and gives it back by its number: no other snapshot may get the same one.
+            self.snapshots.store(self.snapshots.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            self.generation.store(requested, Ordering::Release);
         }
         (!pending).then(|| self.between.load(Ordering::Relaxed))
     }

@@ -105,15 +105,6 @@ impl Background {
         Meter(self.shared.clone())
     }
 
-    /// Refuses if the path of the folder leads elsewhere by now: to nothing, or to another database.
-    ///
-    /// # Errors
-    /// `Io`, of kind `NotFound` if the folder was moved.
-    pub fn refuse_moved(&self) -> Result<()> {
-        let medium = &self.shared.storage().medium;
-        medium.refuse_moved().map_err(|error| MediumError::io("looking for the files of", &medium.dir, error))
-    }
-
     fn stop_threads(&mut self) {
         self.shared.storage().clock.stop();
         if let Some(thread) = self.group_commit.take() {

@@ -17,6 +17,15 @@ impl Meter {
         self.0.counters()
     }
 
+    /// Refuses if the path of the folder leads elsewhere by now: to nothing, or to another database.
+    ///
+    /// # Errors
+    /// `Io`, of kind `NotFound` if the folder was moved.
+    pub fn refuse_moved(&self) -> Result<()> {
+        let medium = &self.0.storage().medium;
+        medium.refuse_moved().map_err(|error| MediumError::io("looking for the files of", &medium.dir, error))
+    }
+
     /// Bytes on disk of all files, the log included. It waits while a record is written to the log.
     ///
     /// # Errors

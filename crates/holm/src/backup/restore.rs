@@ -5,7 +5,7 @@ use super::pipe::pipe;
 use super::reader::{Item, StreamReader};
 use super::{BackupInfo, failed};
 use crate::durability::Durability;
-use crate::engine::Engine;
+use crate::engine::{Engine, refuse_background_thread};
 use crate::error::{Error, Result};
 use crate::expiry::StoredValue;
 use crate::keyspace_options::KeyspaceOptions;
@@ -43,6 +43,8 @@ pub(super) fn restore(builder: &Builder, stream: &mut dyn Read, folder: &Path) -
 pub(crate) fn build<T>(builder: &Builder, folder: &Path, fill: impl FnOnce(&Arc<Engine>) -> Result<T>) -> Result<T> {
     let vfs = builder.vfs.clone();
     refuse_if_used(&*vfs, folder)?;
+    // Before the work: the new database is closed at its end.
+    refuse_background_thread()?;
     let folder = &*replaceable(folder)?;
     let partial = partial_of(folder)?;
     remove_stale(&*vfs, &partial)?;
@@ -111,6 +113,8 @@ fn replaceable(folder: &Path) -> Result<PathBuf> {
         let what = format!("{}: found {found}, expected an empty folder, a link to one, or nothing", folder.display());
         Err(Error::Invalid { what })
     };
+    // A slash behind the name of a link would be a path through it.
+    let folder = folder.components().as_path();
     let is_link = folder.symlink_metadata().is_ok_and(|found| found.is_symlink());
     let place = match is_link.then(|| folder.canonicalize()) {
         None => folder.to_path_buf(),
@@ -317,6 +321,8 @@ mod tests {
         partial_of(Path::new(&"n".repeat(241))).expect("the longest name");
         if cfg!(target_os = "linux") {
             assert!(matches!(replaceable(Path::new("/proc")), Err(Error::Invalid { .. })));
+            // A link to a folder.
+            assert_eq!(replaceable(Path::new("/proc/self/cwd/")).ok(), std::env::current_dir().ok());
         }
         assert_eq!(partial_of(Path::new("a/b/")).expect("a name"), Path::new("a/b.partial"));
     }

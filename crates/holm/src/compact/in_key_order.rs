@@ -117,9 +117,8 @@ impl Compact {
                 if self.engine.store.clock().active() < leaf.moved + GRACE {
                     self.pass_epochs()?;
                 }
-                let before = self.report.bytes_moved;
                 self.move_some(leaf, piece)?;
-                if self.keep_rate(before, pace, watch).is_break() {
+                if self.keep_rate(pace, watch).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }

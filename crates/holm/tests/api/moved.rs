@@ -126,7 +126,8 @@ fn a_database_is_restored_where_a_link_leads() {
     std::fs::create_dir(&empty).expect("a name");
     std::os::unix::fs::symlink(&empty, &link).expect("a name");
     std::os::unix::fs::symlink("nothing", &dangling).expect("a name");
-    db.backup(&link).expect("an empty folder");
+    // With a slash, as shells complete it.
+    db.backup(link.join("")).expect("an empty folder");
     assert_eq!(
         relaxed(&empty).keyspace("s").and_then(|space| space.get("north")).expect("sound").as_deref(),
         Some(&b"coral"[..])

@@ -117,3 +117,53 @@ fn a_function_drops_a_snapshot_beside_one_that_begins_with_a_feed() {
     }
     owner.lock().expect("no panic").take();
 }
+
+/// The folder is asked for without a lock that a close holds: the function waited for the close, and the close for the
+/// function.
+#[test]
+fn a_function_applies_a_backup_beside_a_close() {
+    let folder = folder();
+    let (db, space) = open(Durability::OnSync, folder.path());
+    space.insert("north", "coral").expect("room");
+    let mut stream = Vec::new();
+    db.backup_to(&mut stream).expect("a whole backup");
+    let (lent, owner) = lend(db.clone());
+    let (bell, rung) = channel();
+    db.on_sync(move || {
+        let db = lent.lock().expect("no panic").clone();
+        if let Some(db) = db {
+            bell.send(()).unwrap_or_default();
+            // A whole backup is no increment, and after a close nothing is applied.
+            assert!(db.apply(&mut &stream[..]).is_err());
+        }
+    });
+    space.insert("south", "sand").expect("room");
+    let (done, closed) = channel();
+    thread::spawn(move || done.send(db.close()));
+    soon(&rung);
+    soon(&closed).expect("a sound close");
+    owner.lock().expect("no panic").take();
+}
+
+/// That was found once everything was copied.
+#[test]
+fn a_function_makes_no_backup_of_a_folder() {
+    let folder = folder();
+    let (db, space) = open(Durability::OnSync, &folder.path().join("db"));
+    let (lent, owner) = lend(db.clone());
+    let (made, makes) = channel();
+    let copy = folder.path().join("copy");
+    db.on_sync(move || {
+        let db = lent.lock().expect("no panic").take();
+        if let Some(db) = db {
+            made.send(db.backup(&copy)).expect("it is awaited");
+        }
+    });
+    space.insert("north", "coral").expect("room");
+    db.sync().expect("a disk");
+    let refused = soon(&makes);
+    assert!(matches!(refused, Err(holm::Error::Invalid { .. })), "{refused:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    drop(owner);
+    db.close().expect("a sound close");
+}
