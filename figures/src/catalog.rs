@@ -179,6 +179,10 @@ mod tests {
                         let against = claim.against_x.unwrap_or(claim.x);
                         let other = claim.against.is_none_or(|series| is_there(series, against));
                         let both = is_there(claim.of, claim.x) && other;
+                        let from = claim.from.is_none_or(|from| {
+                            is_there(claim.of, from) && claim.against.is_some_and(|it| is_there(it, from))
+                        });
+                        assert!(from, "{}: {} from {:?}", figure.id, claim.of, claim.from);
                         assert!(both, "{}: {} against {:?} at {}", figure.id, claim.of, claim.against, claim.x);
                         assert!(claim.because.ends_with('.'), "{}: {} for no reason", figure.id, claim.of);
                     }

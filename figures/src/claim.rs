@@ -98,6 +98,9 @@ pub(crate) struct Claim {
     pub(crate) x: f64,
     /// The point of the second series, if it differs.
     pub(crate) against_x: Option<f64>,
+    /// The point from which the ratio changes, if the statement is about its change: the ratio is divided by the one
+    /// there.
+    pub(crate) from: Option<f64>,
     pub(crate) said: Said,
     pub(crate) needed: Needed,
     /// The cause of a difference. Rows without a difference do not show it.
@@ -113,7 +116,19 @@ pub(crate) struct Claim {
 impl Claim {
     const fn made(of: &'static str, against: Option<&'static str>, x: f64, said: Said) -> Self {
         let needed = Needed { scale: 0.0, threads: 1, nodes: None };
-        Claim { of, against, x, against_x: None, said, needed, cause: None, headline: "", form_of: None, because: "" }
+        Claim {
+            of,
+            against,
+            x,
+            against_x: None,
+            from: None,
+            said,
+            needed,
+            cause: None,
+            headline: "",
+            form_of: None,
+            because: "",
+        }
     }
 
     /// The claim that the ratio is this number.
@@ -149,6 +164,11 @@ impl Claim {
     /// The claim that the ratio is not below this bound.
     pub(crate) const fn at_least(of: &'static str, against: &'static str, x: f64, bound: f64) -> Self {
         Self::made(of, Some(against), x, Said::AtLeast(bound))
+    }
+
+    /// The claim that the ratio grows from one point to another.
+    pub(crate) const fn grows(of: &'static str, against: &'static str, from: f64, to: f64) -> Self {
+        Claim { from: Some(from), ..Self::more(of, against, to) }
     }
 
     pub(crate) const fn because(self, because: &'static str) -> Self {

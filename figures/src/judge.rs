@@ -34,20 +34,8 @@ pub(crate) struct Ran {
 
 /// Judges a claim by the series of a run.
 pub(crate) fn judge(claim: &Claim, ran: Ran, series: &[Series]) -> Judged {
-    let against_x = claim.against_x.unwrap_or(claim.x);
-    let samples = |name: &str, x: f64| {
-        let series = series.iter().find(|series| series.name == name)?;
-        Some(&series.points.iter().find(|point| point.x == x)?.samples)
-    };
-    let own = samples(claim.of, claim.x);
-    let ratios: Vec<f64> = match claim.against {
-        Some(against) => match own.zip(samples(against, against_x)) {
-            Some((of, against)) => of.iter().zip(against).map(|(of, against)| of / against).collect(),
-            None => Vec::new(),
-        },
-        None => own.cloned().unwrap_or_default(),
-    };
-    let ratios: Vec<f64> = ratios.into_iter().filter(|ratio| ratio.is_finite() && *ratio >= 0.0).collect();
+    let ratios: Vec<f64> =
+        ratios(claim, series).into_iter().filter(|ratio| ratio.is_finite() && *ratio >= 0.0).collect();
     let ours = Spread::of(ratios.iter().copied());
     let lacks = claim.needed.lacks(ran.scale, ran.threads);
     let verdict = match ours {
@@ -55,9 +43,15 @@ pub(crate) fn judge(claim: &Claim, ran: Ran, series: &[Series]) -> Judged {
         Some(_) if lacks.is_some() => Verdict::Unscaled,
         Some(ours) => verdict(claim, ours.median, interval(&ratios)),
     };
+    let against = claim.against.unwrap_or_default();
+    let (of, against, against_x) = match claim.from {
+        // The page names a change as the ratio at one point, divided by the same ratio at another.
+        Some(from) => (format!("{} / {against}", claim.of), format!("{} / {against}", claim.of), from),
+        None => (claim.of.to_owned(), against.to_owned(), claim.against_x.unwrap_or(claim.x)),
+    };
     Judged {
-        of: claim.of.into(),
-        against: claim.against.unwrap_or_default().into(),
+        of,
+        against,
         x: claim.x,
         against_x,
         paper: claim.told(),
@@ -71,6 +65,28 @@ pub(crate) fn judge(claim: &Claim, ran: Ran, series: &[Series]) -> Judged {
             .unwrap_or_default(),
         why: why(claim, ran.expected, ours.map(|ours| (ours.median, interval(&ratios))), verdict, lacks.as_deref()),
     }
+}
+
+/// Returns what the claim is about, once for each round: a ratio, the change of a ratio, or a value. It is empty if the
+/// run lacks a cell.
+fn ratios(claim: &Claim, series: &[Series]) -> Vec<f64> {
+    let samples = |name: &str, x: f64| {
+        let series = series.iter().find(|series| series.name == name)?;
+        Some(&series.points.iter().find(|point| point.x == x)?.samples)
+    };
+    let ratio = |x: f64, against_x: f64| {
+        let of = samples(claim.of, x)?;
+        let Some(against) = claim.against else { return Some(of.clone()) };
+        Some(of.iter().zip(samples(against, against_x)?).map(|(of, against)| of / against).collect())
+    };
+    let to: Option<Vec<f64>> = ratio(claim.x, claim.against_x.unwrap_or(claim.x));
+    match claim.from {
+        Some(from) => {
+            to.zip(ratio(from, from)).map(|(to, from)| to.iter().zip(from).map(|(to, from)| to / from).collect())
+        }
+        None => to,
+    }
+    .unwrap_or_default()
 }
 
 /// Returns the cause of a result that is not the paper's; none if it is, or if nothing was judged.
@@ -341,6 +357,23 @@ mod tests {
         let both = [series("a", &[50.0, 100.0, 50.0]), series("b", &[100.0, 200.0, 100.0])];
         let ours = judge(&claim, PAPER, &both).ours.expect("measured");
         assert_eq!((ours.least, ours.greatest), (0.5, 0.5));
+    }
+
+    #[test]
+    fn a_change_of_a_ratio_is_the_quotient_of_both() {
+        let points = |name: &str, first: f64, second: f64| {
+            let both = [series(name, &[first, 2.0 * first]), series(name, &[second, 2.0 * second])];
+            let [mut it, at_two] = both;
+            it.points.extend(at_two.points.into_iter().map(|point| Point { x: 2.0, ..point }));
+            it
+        };
+        let judged = |of: Series| judge(&Claim::grows("a", "b", 1.0, 2.0), PAPER, &[of, points("b", 100.0, 100.0)]);
+        let wider = judged(points("a", 120.0, 180.0));
+        assert_eq!((wider.ours.expect("measured").median, wider.verdict), (1.5, Verdict::Reproduced));
+        assert_eq!((&*wider.of, &*wider.against, wider.x, wider.against_x), ("a / b", "a / b", 2.0, 1.0));
+        // Twice as much at both points is no change.
+        assert_eq!(judged(points("a", 200.0, 200.0)).verdict, Verdict::Weaker);
+        assert_eq!(judged(series("a", &[150.0])).verdict, Verdict::Unmeasured);
     }
 
     #[test]

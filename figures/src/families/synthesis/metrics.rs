@@ -69,6 +69,9 @@ fn spent(tree: &MeasuredTree, keys: &[u64], work: impl Fn(&[u64]) -> Result<f64>
     Ok([&each[..], &[partial, tree.leaf_bytes() as f64 / keys.len() as f64]].concat())
 }
 
+const FEWER_LINES: &str = "Expected: fewer lines (ISLE-F7b) are fewer blocks. Header and line lie in different halves \
+                           of 512 bytes, and a split replaces two leaves.";
+
 pub(super) const METRICS: Study = Study {
     conditions: "exact counts, keys and values of 8 bytes, splits included, a million keys at scale 1; an epoch ends \
                  after a tenth of the operations; blocks of 256 bytes behind a buffer of sixteen that combines lines",
@@ -104,6 +107,8 @@ pub(super) const METRICS: Study = Study {
                 Claim::less("BORDERS", "LB", 0.0)
                     .cause(Cause::Idea)
                     .because("Expected: a split of five lines in two blocks, half as often."),
+                Claim::less("ISLE", "FF", 0.0).cause(Cause::Idea).because(FEWER_LINES),
+                Claim::less("ISLE", "CIRC", 0.0).cause(Cause::Idea).because(FEWER_LINES),
             ],
         ),
         WRITTEN.figure(
