@@ -80,13 +80,14 @@ impl Needed {
     }
 }
 
-/// A claim about what the paper has printed, by its figure and its two series: the point and the statement are those of
-/// the other form.
+/// A claim about what the paper has printed, by its figure and its two series: the statement is that of the other form,
+/// and so is the point, if no other is named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Printed {
     pub(crate) figure: &'static str,
     pub(crate) of: &'static str,
     pub(crate) against: &'static str,
+    pub(crate) x: Option<f64>,
 }
 
 /// A paper's statement about the ratio of one series to another at one point, or about one series' value.
@@ -190,7 +191,17 @@ impl Claim {
     /// The paper's statement is about another form, which this figure or another one measures, too: that one decides,
     /// and this one is not counted.
     pub(crate) const fn form_of(self, figure: &'static str, of: &'static str, against: &'static str) -> Self {
-        Claim { form_of: Some(Printed { figure, of, against }), ..self }
+        Claim { form_of: Some(Printed { figure, of, against, x: None }), ..self }
+    }
+
+    /// The same, of a form that is measured at another point.
+    pub(crate) const fn form_of_at(
+        self,
+        (figure, x): (&'static str, f64),
+        of: &'static str,
+        against: &'static str,
+    ) -> Self {
+        Claim { form_of: Some(Printed { figure, of, against, x: Some(x) }), ..self }
     }
 
     /// A run below this scale does not judge the claim.

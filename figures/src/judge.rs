@@ -61,7 +61,10 @@ pub(crate) fn judge(claim: &Claim, ran: Ran, series: &[Series]) -> Judged {
         headline: claim.headline.into(),
         form_of: claim
             .form_of
-            .map(|Printed { figure, of, against }| format!("{figure}, {of} / {against}"))
+            .map(|Printed { figure, of, against, x }| {
+                let place = x.map(|x| format!(" at {x}")).unwrap_or_default();
+                format!("{figure}, {of} / {against}{place}")
+            })
             .unwrap_or_default(),
         why: why(claim, ran.expected, ours.map(|ours| (ours.median, interval(&ratios))), verdict, lacks.as_deref()),
     }
