@@ -109,6 +109,9 @@ pub(super) const METRICS: Study = Study {
                     .because("Expected: a split of five lines in two blocks, half as often."),
                 Claim::less("ISLE", "FF", 0.0).cause(Cause::Idea).because(FEWER_LINES),
                 Claim::less("ISLE", "CIRC", 0.0).cause(Cause::Idea).because(FEWER_LINES),
+                Claim::less("SS", "LB", 0.0).cause(Cause::Idea).because(
+                    "Expected: fewer splits write less. A leaf of LB+-Tree is one block, a leaf of SSTree is two.",
+                ),
             ],
         ),
         WRITTEN.figure(
