@@ -2,16 +2,18 @@
 
 mod btree;
 mod ladder;
+mod leaves;
+mod nodes;
 mod parts;
 mod roots;
 mod subject;
 
-use crate::axes::{KEYS_OF_NODES, KEYS_OR_PAIRS};
+use crate::axes::KEYS_OF_NODES;
 use crate::claim::Cause;
 use crate::setting::Setting;
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
-use holm_map::{Binary, Counting, Examining, Map, Real, Scalar, Selection, Sorted, Unsorted};
-use parts::{At, Inside, Keyed, Over, Single, Typical, Value, Wide};
+use holm_map::{Binary, Counting, Examining, Map, Real, Scalar, Selection};
+use parts::{Keyed, Single, Typical, Value, Wide};
 use subject::{Subject, sample};
 
 pub(crate) const FAMILY: Family = Family {
@@ -20,11 +22,11 @@ pub(crate) const FAMILY: Family = Family {
     without: "",
     expected: false,
     studies: &[
-        NODES,
+        nodes::NODES,
         WIDTHS,
         TYPES,
         VECTORS,
-        LEAVES,
+        leaves::LEAVES,
         roots::ROOTS,
         roots::TWICE,
         roots::TWO_LEVELS,
@@ -80,91 +82,9 @@ const SAME: &str = "";
 
 const BEST: &str = "The paper says that vectors in nodes of 512 bytes are one of the best choices.";
 
-/// The series with pairs in its nodes.
-const INSIDE: &str = "B-tree, values inside";
-
-const LINES_APART: &str = "Keys of a node lie 32 bytes apart: a search one by one reads a line for each two of them.";
-
 const NODES_NOTE: &str = "The B-tree is of our own after Google's, with pairs of 32 bytes in nodes of as many bytes \
                           in all, and searched one by one. Nodes of the standard library's map have eleven pairs at \
                           any place of the axis.";
-
-const NODES: Study = Study {
-    conditions: CONDITIONS,
-    exact: false,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        vec![
-            cell::<Single<Scalar, 128>>(setting, "MB", 128.0, false),
-            cell::<Single<Scalar, 256>>(setting, "MB", 256.0, false),
-            cell::<Single<Scalar, 512>>(setting, "MB", 512.0, false),
-            cell::<Single<Scalar, 1024>>(setting, "MB", 1024.0, false),
-            cell::<Single<Scalar, 2048>>(setting, "MB", 2048.0, false),
-            cell_of::<Typical<28>>(setting, "standard library's", 256.0),
-            cell_of::<Inside<3, 4>>(setting, INSIDE, 128.0),
-            cell_of::<Inside<7, 8>>(setting, INSIDE, 256.0),
-            cell_of::<Inside<15, 16>>(setting, INSIDE, 512.0),
-            cell_of::<Inside<31, 32>>(setting, INSIDE, 1024.0),
-            cell_of::<Inside<63, 64>>(setting, INSIDE, 2048.0),
-        ]
-    },
-    figures: &[
-        figure(
-            "MB-F4a",
-            "Gets by node size",
-            GETS,
-            KEYS_OR_PAIRS,
-            &[
-                Claim::new("MB", INSIDE, 256.0, 1.352)
-                    .against_at(512.0)
-                    .cause(Cause::Environment)
-                    .headline("Keys apart from values raise gets by 35.2 percent")
-                    .because("Keys apart from values: a search reads fewer lines."),
-                Claim::new("MB", "standard library's", 256.0, 1.352)
-                    .form_of("MB-F4a", "MB", INSIDE)
-                    .cause(Cause::Unequal)
-                    .because("Keys apart from values: a search reads fewer lines."),
-                Claim::less(INSIDE, INSIDE, 2048.0).against_at(256.0).cause(Cause::Environment).because(LINES_APART),
-            ],
-            NODES_NOTE,
-        ),
-        figure(
-            "MB-F4b",
-            "Puts by node size",
-            PUTS,
-            KEYS_OR_PAIRS,
-            &[
-                Claim::new("MB", INSIDE, 256.0, 1.501)
-                    .against_at(512.0)
-                    .cause(Cause::Environment)
-                    .headline("Keys apart from values raise puts by 50.1 percent")
-                    .because("An insertion moves only keys and identifiers."),
-                Claim::new("MB", "standard library's", 256.0, 1.501)
-                    .form_of("MB-F4b", "MB", INSIDE)
-                    .cause(Cause::Unequal)
-                    .because("An insertion moves only keys and identifiers."),
-            ],
-            NODES_NOTE,
-        ),
-        figure(
-            "MB-F4c",
-            "Removals by node size",
-            REMOVALS,
-            KEYS_OR_PAIRS,
-            &[
-                Claim::new("MB", INSIDE, 256.0, 1.3)
-                    .against_at(512.0)
-                    .cause(Cause::Environment)
-                    .because("A removal moves only keys and identifiers."),
-                Claim::new("MB", "standard library's", 256.0, 1.3)
-                    .form_of("MB-F4c", "MB", INSIDE)
-                    .cause(Cause::Unequal)
-                    .because("A removal moves only keys and identifiers."),
-            ],
-            NODES_NOTE,
-        ),
-    ],
-};
 
 const WIDTHS: Study = Study {
     conditions: CONDITIONS,
@@ -302,62 +222,6 @@ const VECTORS: Study = Study {
             &[Claim::more("vectors, line by line", "binary", 512.0).because(BEST)],
             SAME,
         ),
-    ],
-};
-
-const LEAVES: Study = Study {
-    conditions: CONDITIONS,
-    exact: false,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        vec![
-            cell::<Over<At<Sorted<Examining>, 256>>>(setting, "sorted", 256.0, false),
-            cell::<Over<At<Sorted<Examining>, 512>>>(setting, "sorted", 512.0, false),
-            cell::<Over<At<Sorted<Examining>, 2048>>>(setting, "sorted", 2048.0, false),
-            cell::<Over<At<Unsorted, 256>>>(setting, "unsorted", 256.0, false),
-            cell::<Over<At<Unsorted, 512>>>(setting, "unsorted", 512.0, false),
-            cell::<Over<At<Unsorted, 2048>>>(setting, "unsorted", 2048.0, false),
-            cell::<Over<At<Unsorted, 256>>>(setting, "unsorted, unique", 256.0, true),
-            cell::<Over<At<Unsorted, 512>>>(setting, "unsorted, unique", 512.0, true),
-            cell::<Over<At<Unsorted, 2048>>>(setting, "unsorted, unique", 2048.0, true),
-        ]
-    },
-    figures: &[
-        figure(
-            "MB-F8a",
-            "Gets by leaf",
-            GETS,
-            KEYS_OF_NODES,
-            &[Claim::new("unsorted, unique", "unsorted, unique", 2048.0, 0.837)
-                .against_at(512.0)
-                .cause(Cause::Scale)
-                .because("The paper has 2.666 million a second against 3.185.")],
-            "Inner nodes of 512 bytes throughout.",
-        ),
-        figure(
-            "MB-F8b",
-            "Puts by leaf",
-            PUTS,
-            KEYS_OF_NODES,
-            &[
-                Claim::new("unsorted", "sorted", 512.0, 1.395)
-                    .cause(Cause::Environment)
-                    .against_at(256.0)
-                    .because("An append instead of a shift, but the whole leaf is searched for the key."),
-                Claim::new("unsorted, unique", "sorted", 512.0, 1.775)
-                    .against_at(256.0)
-                    .because("An append without a search."),
-                Claim::new("unsorted, unique", "unsorted, unique", 2048.0, 1.25)
-                    .against_at(512.0)
-                    .cause(Cause::Scale)
-                    .because("The paper has 4.857 million a second against 3.884."),
-                Claim::more("sorted", "sorted", 256.0)
-                    .against_at(512.0)
-                    .because("The paper says that smaller sorted leaves copy less: 256 bytes are its best."),
-            ],
-            "Inner nodes of 512 bytes throughout.",
-        ),
-        figure("MB-F8c", "Removals by leaf", REMOVALS, KEYS_OF_NODES, &[], "Inner nodes of 512 bytes throughout."),
     ],
 };
 
