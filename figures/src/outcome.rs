@@ -119,8 +119,9 @@ impl Spread {
 /// A claim and its verdict.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Judged {
+    /// A series, or the ratio of two if the claim is about its change.
     pub(crate) of: String,
-    /// The second series; empty if the claim is about the value of the first.
+    /// The second series; empty if the claim is about the value of the first; the same ratio if it is about a change.
     pub(crate) against: String,
     pub(crate) x: f64,
     pub(crate) against_x: f64,
