@@ -77,11 +77,9 @@ impl To<'_> {
 #[must_use = "a compaction does nothing until `run`"]
 pub struct Compact {
     engine: Arc<Engine>,
-    rate: Option<u64>,
     in_key_order: bool,
     report: CompactReport,
-    /// The bytes moved for which the rate has been kept.
-    paced: u64,
+    pace: Pace,
     cursor: LeafCursor<crate::keys::Records>,
     /// The copy of a record.
     words: Vec<u64>,
@@ -92,7 +90,7 @@ pub struct Compact {
 impl fmt::Debug for Compact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Compact")
-            .field("rate", &self.rate)
+            .field("rate", &self.pace.rate())
             .field("in_key_order", &self.in_key_order)
             .field("report", &self.report)
             .finish_non_exhaustive()
@@ -121,7 +119,7 @@ impl Compact {
     /// Sets how many bytes are moved in a second, leaf by leaf; what is only read does not count. A leaf in which
     /// nothing moves is made up for by a tenth of a second's bytes, and no more. Default, and with 0: no limit.
     pub fn rate(mut self, bytes_per_second: u64) -> Self {
-        self.rate = Some(bytes_per_second).filter(|rate| *rate > 0);
+        self.pace = Pace::new(bytes_per_second);
         self
     }
 
@@ -169,29 +167,24 @@ impl Compact {
             let what = "the database is a copy for incremental backups; a compaction would end that".into();
             return Err(Error::Invalid { what });
         }
-        let mut pace = Pace::new(self.rate.unwrap_or(0));
         // Until then, space that nobody uses belongs to threads, or waits for its grace period.
         self.settle()?;
         match self.in_key_order {
-            true => self.lay_in_key_order(&mut pace, &mut watch)?,
-            false => self.move_forwards(&mut pace, &mut watch)?,
+            true => self.lay_in_key_order(&mut watch)?,
+            false => self.move_forwards(&mut watch)?,
         }
         self.report.bytes_released += self.engine.store.storage.give_space_back()?;
         self.damage.map_or(Ok(self.report), Err)
     }
 
     /// Moves the last records into free space before them, in passes.
-    fn move_forwards(
-        &mut self,
-        pace: &mut Pace,
-        watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
-    ) -> Result<()> {
+    fn move_forwards(&mut self, watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>) -> Result<()> {
         while self.report.passes < MOST_PASSES
             && let Some(limit) = self.engine.store.storage.space().compaction_limit()
         {
             let before = self.report.records_moved;
             self.report.passes += 1;
-            let passed = self.pass(limit, pace, watch)?;
+            let passed = self.pass(limit, watch)?;
             self.settle()?;
             if passed.is_break() || self.report.records_moved == before {
                 break;
@@ -204,10 +197,9 @@ impl Compact {
     fn pass<W: FnMut(&CompactReport) -> ControlFlow<()>>(
         &mut self,
         limit: u64,
-        pace: &mut Pace,
         watch: &mut W,
     ) -> Result<ControlFlow<()>> {
-        self.each_leaf(pace, watch, |compact, tree, low, _, _| {
+        self.each_leaf(watch, |compact, tree, low, _| {
             let behind = |slot: &&Slot| record::extent(slot.payload).is_some_and(|(offset, _)| offset >= limit);
             let (_, keys) = compact.copy_keys(tree, low, |slots| slots.iter().filter(behind).copied().collect())?;
             let next = compact.cursor.edge.take();
@@ -220,20 +212,19 @@ impl Compact {
     /// gets where a leaf begins, and returns where the next one does. Ends: the low end rises with each leaf.
     fn each_leaf<W: FnMut(&CompactReport) -> ControlFlow<()>>(
         &mut self,
-        pace: &mut Pace,
         watch: &mut W,
-        mut visit: impl FnMut(&mut Self, &Arc<KeyspaceTree>, &[u8], &mut Pace, &mut W) -> Result<Visited>,
+        mut visit: impl FnMut(&mut Self, &Arc<KeyspaceTree>, &[u8], &mut W) -> Result<Visited>,
     ) -> Result<ControlFlow<()>> {
         let catalog = self.engine.catalog.own().clone();
         for tree in self.engine.catalog.trees().into_iter().chain([catalog]) {
             let mut low = Some(Vec::new());
             while let Some(key) = low {
-                low = match visit(self, &tree, &key, pace, watch) {
+                low = match visit(self, &tree, &key, watch) {
                     Ok(ControlFlow::Continue(next)) => next.filter(|next| *next > key),
                     Ok(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
                     Err(error) => self.pass_over(error).map(|()| None)?,
                 };
-                if self.keep_rate(pace, watch).is_break() {
+                if self.keep_rate(watch).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -242,14 +233,10 @@ impl Compact {
     }
 
     /// Asks the watcher, and sleeps until the rate allows more than was moved since the last call.
-    fn keep_rate<W: FnMut(&CompactReport) -> ControlFlow<()>>(
-        &mut self,
-        pace: &mut Pace,
-        watch: &mut W,
-    ) -> ControlFlow<()> {
+    fn keep_rate(&mut self, watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>) -> ControlFlow<()> {
         let report = &self.report;
         watch(report)?;
-        pace.keep(report.bytes_moved - std::mem::replace(&mut self.paced, report.bytes_moved), || watch(report))
+        self.pace.keep(report.bytes_moved, || watch(report))
     }
 
     /// Ends with a keyspace that is dropped or damaged; the others have nothing to do with that.
@@ -368,10 +355,9 @@ impl Database {
     pub fn compact(&self) -> Compact {
         Compact {
             engine: self.engine.clone(),
-            rate: None,
             in_key_order: false,
             report: CompactReport::default(),
-            paced: 0,
+            pace: Pace::new(0),
             cursor: LeafCursor::default(),
             words: Vec::new(),
             damage: None,

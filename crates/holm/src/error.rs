@@ -201,8 +201,8 @@ pub enum Error {
         what: String,
     },
     /// Another thread changed what a transaction had read. Nothing has been written, and the same transaction can be
-    /// begun anew: [`Database::transact`](crate::Database::transact) does so. Or what a transaction or an update of one
-    /// key does anew has met another value 1,000 times.
+    /// begun anew: [`Database::transact`](crate::Database::transact) does so, up to 1,000 times. An update of one key
+    /// returns this, too, if the key had another value 1,000 times.
     Conflict,
     /// The snapshot has ended, because open snapshots kept more than
     /// [`Builder::snapshot_bytes`](crate::Builder::snapshot_bytes). A new one can be taken.

@@ -17,6 +17,8 @@ pub(crate) struct Pace {
     rate: Option<u64>,
     /// The last look at the time.
     looked: Instant,
+    /// Bytes up to that look.
+    bytes: u64,
     /// For how long the bytes that have come are too many.
     debt: Duration,
     /// For how long they are too few.
@@ -27,7 +29,12 @@ impl Pace {
     /// A rate in bytes per second; 0 is no limit.
     pub(crate) fn new(rate: u64) -> Self {
         let (rate, looked) = (Some(rate).filter(|rate| *rate > 0), Instant::now());
-        Pace { rate, looked, debt: Duration::ZERO, credit: Duration::ZERO }
+        Pace { rate, looked, bytes: 0, debt: Duration::ZERO, credit: Duration::ZERO }
+    }
+
+    /// The rate; `None` if there is no limit.
+    pub(crate) fn rate(&self) -> Option<u64> {
+        self.rate
     }
 
     /// Returns the pause after `bytes` more that have come `elapsed` after the last ones.
@@ -42,14 +49,15 @@ impl Pace {
         self.debt
     }
 
-    /// Counts bytes, and sleeps until the rate allows more, or until `watch` breaks off: it is asked again and again
-    /// during the sleep.
+    /// Notes that there were `bytes` in all by now, and sleeps until the rate allows more, or until `watch` breaks off:
+    /// it is asked again and again during the sleep.
     pub(crate) fn keep(&mut self, bytes: u64, mut watch: impl FnMut() -> ControlFlow<()>) -> ControlFlow<()> {
-        let (mut bytes, mut slept) = (bytes, false);
+        let mut slept = false;
         loop {
             let now = Instant::now();
             let elapsed = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));
-            let pause = self.pause_after(std::mem::take(&mut bytes), elapsed);
+            let more = bytes - std::mem::replace(&mut self.bytes, bytes);
+            let pause = self.pause_after(more, elapsed);
             if pause.is_zero() {
                 return ControlFlow::Continue(());
             }
@@ -79,12 +87,13 @@ impl Pace {
 pub struct PacedWriter<W> {
     inner: W,
     pace: Pace,
+    bytes: u64,
 }
 
 impl<W> PacedWriter<W> {
     /// Wraps a writer. A rate of 0 is no limit.
     pub fn new(inner: W, bytes_per_second: u64) -> Self {
-        PacedWriter { inner, pace: Pace::new(bytes_per_second) }
+        PacedWriter { inner, pace: Pace::new(bytes_per_second), bytes: 0 }
     }
 
     /// Returns the wrapped writer.
@@ -100,7 +109,8 @@ impl<W: Write> Write for PacedWriter<W> {
     /// Those of the wrapped writer.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
-        let _ = self.pace.keep(written as u64, || ControlFlow::Continue(()));
+        self.bytes += written as u64;
+        let _ = self.pace.keep(self.bytes, || ControlFlow::Continue(()));
         Ok(written)
     }
 

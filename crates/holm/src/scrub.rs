@@ -44,13 +44,13 @@ const MOST_ATTEMPTS: u32 = 64;
 #[must_use = "a scrub does nothing until `run`"]
 pub struct Scrub {
     database: Scrubbed,
-    rate: Option<u64>,
+    pace: Pace,
     report: ScrubReport,
 }
 
 impl fmt::Debug for Scrub {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scrub").field("rate", &self.rate).field("report", &self.report).finish_non_exhaustive()
+        f.debug_struct("Scrub").field("rate", &self.pace.rate()).field("report", &self.report).finish_non_exhaustive()
     }
 }
 
@@ -170,13 +170,13 @@ impl ScrubReport {
 impl Scrub {
     fn new(database: Scrubbed) -> Self {
         let report = ScrubReport { cursor: Some(ScrubCursor::default()), ..ScrubReport::default() };
-        Scrub { database, rate: None, report }
+        Scrub { database, pace: Pace::new(0), report }
     }
 
     /// Sets how many bytes are read in a second, leaf by leaf. Time that was lost is made up for by a tenth of a
     /// second's bytes, and no more. Default, and with 0: no limit.
     pub fn rate(mut self, bytes_per_second: u64) -> Self {
-        self.rate = Some(bytes_per_second).filter(|rate| *rate > 0);
+        self.pace = Pace::new(bytes_per_second);
         self
     }
 
@@ -196,14 +196,12 @@ impl Scrub {
     /// # Errors
     /// None today. A damage is not an error but an entry of [`ScrubReport::damages`].
     pub fn run(mut self, mut watch: impl FnMut(ScrubProgress<'_>) -> ControlFlow<()>) -> Result<ScrubReport> {
-        let mut pace = Pace::new(self.rate.unwrap_or(0));
         let engine = match &self.database {
             Scrubbed::Open(engine) => Some(engine.clone()),
             Scrubbed::ReadOnly(_) => None,
         };
         let mut running = engine.as_ref().map(|engine| engine.scrubs.begin());
         while let Some(cursor) = self.report.cursor.take() {
-            let before = self.report.bytes;
             self.report.cursor = self.step(cursor)?;
             let report = &self.report;
             running.as_mut().into_iter().for_each(|running| running.note(report.bytes, report.damage_count));
@@ -212,7 +210,7 @@ impl Scrub {
                 watch(ScrubProgress { report, total_bytes })
             };
             let goes_on = watched();
-            if goes_on.is_break() || report.cursor.is_some() && pace.keep(report.bytes - before, watched).is_break() {
+            if goes_on.is_break() || report.cursor.is_some() && self.pace.keep(report.bytes, watched).is_break() {
                 break;
             }
         }

@@ -8,7 +8,6 @@
 use super::{Compact, CompactReport, To};
 use crate::error::Result;
 use crate::keyspace_tree::KeyspaceTree;
-use crate::pace::Pace;
 use crate::record::{self, Place};
 use holm_medium::{Epoch, GRACE, RecordRun};
 use holm_tree::Slot;
@@ -49,14 +48,10 @@ struct Plan {
 
 impl Compact {
     /// Lays the records of all keyspaces together. Afterwards, what they have left is free.
-    pub(super) fn lay_in_key_order(
-        &mut self,
-        pace: &mut Pace,
-        watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
-    ) -> Result<()> {
+    pub(super) fn lay_in_key_order(&mut self, watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>) -> Result<()> {
         self.report.passes = 1;
         let mut plan = Plan::default();
-        let laid = self.lay_all(&mut plan, pace, watch);
+        let laid = self.lay_all(&mut plan, watch);
         let runs = plan.window.into_iter().map(|leaf| leaf.run).chain([plan.piece]);
         runs.for_each(|run| self.engine.store.storage.space().end_run(run));
         laid?;
@@ -64,20 +59,15 @@ impl Compact {
     }
 
     /// The same, and leaves to the caller what is left of record space that it has taken.
-    fn lay_all<W: FnMut(&CompactReport) -> ControlFlow<()>>(
-        &mut self,
-        plan: &mut Plan,
-        pace: &mut Pace,
-        watch: &mut W,
-    ) -> Result<()> {
-        let passed = self.each_leaf(pace, watch, |compact, tree, low, pace, watch| {
+    fn lay_all<W: FnMut(&CompactReport) -> ControlFlow<()>>(&mut self, plan: &mut Plan, watch: &mut W) -> Result<()> {
+        let passed = self.each_leaf(watch, |compact, tree, low, watch| {
             let next = compact.plan_leaf(tree, low, plan)?;
             let is_full = plan.window.len() == WINDOW;
-            let ended = is_full && compact.lay_window(plan, pace, watch)?.is_break();
+            let ended = is_full && compact.lay_window(plan, watch)?.is_break();
             Ok(if ended { ControlFlow::Break(()) } else { ControlFlow::Continue(next) })
         })?;
         match passed {
-            ControlFlow::Continue(()) => self.lay_window(plan, pace, watch).map(|_| ()),
+            ControlFlow::Continue(()) => self.lay_window(plan, watch).map(|_| ()),
             ControlFlow::Break(()) => Ok(()),
         }
     }
@@ -109,7 +99,6 @@ impl Compact {
     fn lay_window(
         &mut self,
         Plan { window, piece, .. }: &mut Plan,
-        pace: &mut Pace,
         watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         while !window.is_empty() {
@@ -118,7 +107,7 @@ impl Compact {
                     self.pass_epochs()?;
                 }
                 self.move_some(leaf, piece)?;
-                if self.keep_rate(pace, watch).is_break() {
+                if self.keep_rate(watch).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
