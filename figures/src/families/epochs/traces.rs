@@ -15,6 +15,22 @@ const ONCE_A_FENCE: &str = "As BD-F2-t2: but the thread that ends epochs waits o
 const ALL_VOLATILE: &str = "Montage's tree is all in volatile memory, and a pair of it is a line; BD+Tree searches \
                             leaves in persistent memory. This Montage is ours, with one thread.";
 
+/// BD+Tree is ahead of a rival in the large trace, which takes the paper's scale.
+const fn ahead_in_t2(
+    of: &'static str,
+    rival: &'static str,
+    threads: f64,
+    cause: Cause,
+    because: &'static str,
+) -> Claim {
+    Claim::at_least(of, rival, threads, 1.0).at_scale(1.0).cause(cause).because(because)
+}
+
+/// The same as a form of what the paper's own leaf shows there.
+const fn form_in_t2(of: &'static str, rival: &'static str, threads: f64, cause: Cause, because: &'static str) -> Claim {
+    ahead_in_t2(of, rival, threads, cause, because).form_of("BD-F2-t2", "BD, as printed", rival)
+}
+
 pub(super) const TRACES: Study = Study {
     conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; t1: Zipf 0.99 over a \
                  million keys, t2: uniform over eight million; half puts",
@@ -79,51 +95,16 @@ pub(super) const TRACES: Study = Study {
             unit: "million operations a second",
             axis: Axis::Numbers("threads"),
             claims: &[
-                Claim::at_least("BD, as printed", "LB", 1.0, 1.0)
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(ONE_BY_ONE),
-                Claim::at_least("BD, as printed", "FF", 1.0, 1.0)
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(ONE_BY_ONE),
-                Claim::at_least("BD, as printed", "LB", 2.0, 1.0)
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(NO_PROCESSOR),
-                Claim::at_least("BD, as printed", "FF", 2.0, 1.0)
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(NO_PROCESSOR),
-                Claim::at_least("BD, as printed", MONTAGE.0, 1.0, 1.0)
-                    .at_scale(1.0)
-                    .cause(Cause::Unequal)
-                    .because(ALL_VOLATILE),
-                Claim::at_least("BD", "LB", 1.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "LB")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(ONE_BY_ONE),
-                Claim::at_least("BD", "FF", 1.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "FF")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(ONE_BY_ONE),
-                Claim::at_least("BD", "LB", 2.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "LB")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(NO_PROCESSOR),
-                Claim::at_least("BD", "FF", 2.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "FF")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(NO_PROCESSOR),
-                Claim::at_least("BD", MONTAGE.0, 1.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", MONTAGE.0)
-                    .at_scale(1.0)
-                    .cause(Cause::Unequal)
-                    .because(ALL_VOLATILE),
+                ahead_in_t2("BD, as printed", "LB", 1.0, Cause::Environment, ONE_BY_ONE),
+                ahead_in_t2("BD, as printed", "FF", 1.0, Cause::Environment, ONE_BY_ONE),
+                ahead_in_t2("BD, as printed", "LB", 2.0, Cause::Environment, NO_PROCESSOR),
+                ahead_in_t2("BD, as printed", "FF", 2.0, Cause::Environment, NO_PROCESSOR),
+                ahead_in_t2("BD, as printed", MONTAGE.0, 1.0, Cause::Unequal, ALL_VOLATILE),
+                form_in_t2("BD", "LB", 1.0, Cause::Environment, ONE_BY_ONE),
+                form_in_t2("BD", "FF", 1.0, Cause::Environment, ONE_BY_ONE),
+                form_in_t2("BD", "LB", 2.0, Cause::Environment, NO_PROCESSOR),
+                form_in_t2("BD", "FF", 2.0, Cause::Environment, NO_PROCESSOR),
+                form_in_t2("BD", MONTAGE.0, 1.0, Cause::Unequal, ALL_VOLATILE),
             ],
             note: NOTE,
         },
@@ -181,56 +162,16 @@ pub(super) const TRACES_BY_FENCE: Study = Study {
             unit: "million operations a second",
             axis: Axis::Numbers("threads"),
             claims: &[
-                Claim::at_least("BD", "LB", 1.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "LB")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(ONCE_A_FENCE),
-                Claim::at_least("BD", "FF", 1.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "FF")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(ONCE_A_FENCE),
-                Claim::at_least("BD", "LB", 2.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "LB")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(NO_PROCESSOR),
-                Claim::at_least("BD", "FF", 2.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "FF")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(NO_PROCESSOR),
-                Claim::at_least("BD", MONTAGE.0, 1.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", MONTAGE.0)
-                    .at_scale(1.0)
-                    .cause(Cause::Unequal)
-                    .because(ALL_VOLATILE),
-                Claim::at_least("BD, as printed", "LB", 1.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "LB")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(ONCE_A_FENCE),
-                Claim::at_least("BD, as printed", "FF", 1.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "FF")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(ONCE_A_FENCE),
-                Claim::at_least("BD, as printed", "LB", 2.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "LB")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(NO_PROCESSOR),
-                Claim::at_least("BD, as printed", "FF", 2.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", "FF")
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(NO_PROCESSOR),
-                Claim::at_least("BD, as printed", MONTAGE.0, 1.0, 1.0)
-                    .form_of("BD-F2-t2", "BD, as printed", MONTAGE.0)
-                    .at_scale(1.0)
-                    .cause(Cause::Unequal)
-                    .because(ALL_VOLATILE),
+                form_in_t2("BD", "LB", 1.0, Cause::Environment, ONCE_A_FENCE),
+                form_in_t2("BD", "FF", 1.0, Cause::Environment, ONCE_A_FENCE),
+                form_in_t2("BD", "LB", 2.0, Cause::Environment, NO_PROCESSOR),
+                form_in_t2("BD", "FF", 2.0, Cause::Environment, NO_PROCESSOR),
+                form_in_t2("BD", MONTAGE.0, 1.0, Cause::Unequal, ALL_VOLATILE),
+                form_in_t2("BD, as printed", "LB", 1.0, Cause::Environment, ONCE_A_FENCE),
+                form_in_t2("BD, as printed", "FF", 1.0, Cause::Environment, ONCE_A_FENCE),
+                form_in_t2("BD, as printed", "LB", 2.0, Cause::Environment, NO_PROCESSOR),
+                form_in_t2("BD, as printed", "FF", 2.0, Cause::Environment, NO_PROCESSOR),
+                form_in_t2("BD, as printed", MONTAGE.0, 1.0, Cause::Unequal, ALL_VOLATILE),
             ],
             note: NOTE,
         },
