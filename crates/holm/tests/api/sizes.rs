@@ -205,7 +205,7 @@ fn write_back_counts_what_was_written() {
     let db = open();
     let space = db.keyspace("s").expect("a name");
     while db.stats().log.checkpoints < 3 {
-        space.insert(key(7), [7; 100]).expect("room");
+        space.insert(key(7), [7; 3000]).expect("room");
         db.sync().expect("a disk");
     }
     let stats = db.stats();
