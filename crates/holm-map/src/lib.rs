@@ -53,6 +53,6 @@ pub use map::Map;
 pub use nodes::{Layout, Sampled};
 pub use presets::{Fast, FastGlue, FastLeaf, FastRoot, Paper, PaperGlue, PaperLeaf, PaperRoot};
 pub use presets::{FastNarrow, FastNarrowLeaf, PaperAhead, PaperAheadLeaf, SortedPages, SortedPagesLeaf};
-pub use search::{Binary, Counting, Examining, HybridBinary, HybridInterpolation, Node, Scalar, Search};
+pub use search::{Binary, Counting, Examining, HybridBinary, HybridInterpolation, Node, Scalar, Search, Stepping};
 pub use tuner::{Measured, Mix, Tuned, Tuner, TunerError};
 pub use variants::{Inner, Leaves, Three};

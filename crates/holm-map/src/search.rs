@@ -38,6 +38,20 @@ pub struct Counting;
 /// paper's linear search.
 pub struct Examining;
 
+/// Compares vector after vector of `BYTES` bytes, up to the first one that is not wholly below the key, whatever wider
+/// ones the tree has: the paper's linear searches with SSE, 16, and with AVX, 32. A tree without AVX2 compares key after
+/// key, and so do keys of sixteen bytes.
+///
+/// ```
+/// use holm_map::{Inner, Leaves, Map, Sorted, Stepping, Three};
+///
+/// type Sse = Three<Leaves<Sorted<Stepping<16>>, 256>, Inner<Stepping<16>, 256>, Inner<Stepping<16>, 256>>;
+/// let mut map = Map::<i32, (), Sse>::selected();
+/// map.insert(7, ());
+/// assert!(map.contains_key(&7));
+/// ```
+pub struct Stepping<const BYTES: usize>;
+
 /// Compares key after key, without vectors.
 pub struct Scalar;
 
@@ -73,6 +87,13 @@ impl Search for Examining {
             }
         }
         count
+    }
+}
+
+impl<const BYTES: usize> Search for Stepping<BYTES> {
+    #[inline(always)]
+    fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+        x.below_by::<BYTES, _>(node.keys, key)
     }
 }
 
@@ -194,6 +215,8 @@ mod tests {
     fn every_search_counts_the_lesser_keys() {
         check_lengths::<Counting>();
         check_lengths::<Examining>();
+        check_lengths::<Stepping<16>>();
+        check_lengths::<Stepping<32>>();
         check_lengths::<Scalar>();
         check_lengths::<Binary>();
         check_lengths::<HybridBinary>();

@@ -86,6 +86,23 @@ pub trait LaneKernels: Copy + Debug + sealed_kernels::Sealed {
     /// branch depends on a lane.
     fn below<L: Lane>(self, lanes: &[L], key: L) -> usize;
 
+    /// Returns how many of `lanes`, which ascend, are < `key`: compares `BYTES` of them at a time, up to the first
+    /// vector that is not wholly below. `lanes` is whole lines; lanes after the last whole line are ignored. 16 bytes are
+    /// a vector of SSE, 32 one of AVX. Kernels without such vectors, or for such lanes, compare the lanes one by one.
+    ///
+    /// ```
+    /// use holm_search::{Lane, LaneKernels, Vectors, with_vectors};
+    ///
+    /// let mut node = [i32::GREATEST; 16];
+    /// node[..5].copy_from_slice(&[2, 3, 5, 7, 11]);
+    /// assert_eq!(with_vectors!(Vectors::detect(), x => x.below_by::<16, _>(&node, 7)), 3);
+    /// ```
+    #[inline(always)]
+    fn below_by<const BYTES: usize, L: Lane>(self, lanes: &[L], key: L) -> usize {
+        let whole = &lanes[..lanes.len() - lanes.len() % L::PER_LINE];
+        whole.iter().position(|lane| *lane >= key).unwrap_or(whole.len())
+    }
+
     /// Bit i of the result is set if and only if lane i equals `key`. `lanes` is whole lines, at most [`MASK_LANES`]
     /// lanes.
     fn equal<L: Lane>(self, lanes: &[L], key: L) -> u64;

@@ -37,6 +37,41 @@ fn check_all<L: Lane>(of: impl Fn(u64) -> L) {
     }
 }
 
+/// Checks the searches that go vector by vector, which need lanes that ascend: at all lengths, from any first lane, and
+/// with keys beside and at every lane, those at both ends among them.
+fn check_steps<L: Lane>(of: impl Fn(u64) -> L) {
+    let longest = if cfg!(miri) { 17 } else { 70 };
+    for len in 0..=longest {
+        let mut sorted: Vec<L> = numbers(len as u64).take(len).map(&of).collect();
+        sorted.sort_unstable();
+        let beside = |lane: &L| [lane.previous(), Some(*lane), lane.next()];
+        let keys = sorted.iter().flat_map(beside).flatten().chain([L::LEAST, L::GREATEST]).collect::<Vec<_>>();
+        for first in [0, 1, 3].into_iter().filter(|first| *first <= len) {
+            let lanes = &sorted[first..];
+            let whole = &lanes[..lanes.len() - lanes.len() % L::PER_LINE];
+            for key in &keys {
+                let below = whole.iter().filter(|lane| *lane < key).count();
+                for vectors in Vectors::all_available() {
+                    let found = with_vectors!(vectors, x => [
+                        x.below_by::<16, L>(lanes, *key), x.below_by::<32, L>(lanes, *key), x.below_by::<64, L>(lanes, *key)
+                    ]);
+                    assert_eq!(found, [below; 3], "{}: {key:?} in {lanes:?}", vectors.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn vectors_one_after_the_other_count_the_lesser_lanes() {
+    check_steps(|number| number as i32);
+    check_steps(|number| number as i64);
+    check_steps(|number| i128::from(number as i64) << (number % 65));
+    // Many equal lanes, and the ends of the range.
+    check_steps(|number| [i32::MIN, -1, 0, 1, i32::MAX][(number % 5) as usize]);
+    check_steps(|number| [i64::MIN, -1, 0, 1, i64::MAX, 1 << 32][(number % 6) as usize]);
+}
+
 fn check_ranks<L: Lane>(of: impl Fn(u64) -> L) {
     for count in 0..=MASK_LANES {
         let mut lanes = [L::LEAST; MASK_LANES];

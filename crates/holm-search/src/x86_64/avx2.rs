@@ -26,8 +26,10 @@ const VECTOR_WORDS: usize = 4;
 impl Avx2 {
     /// Checks the CPU and the operating system.
     pub(crate) fn detect() -> Option<Self> {
-        let has =
-            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt");
+        let has = is_x86_feature_detected!("sse4.2")
+            && is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt");
         has.then_some(Self(()))
     }
 }

@@ -29,6 +29,12 @@ impl Avx512 {
         Avx2::detect().filter(|_| has).map(Self)
     }
 
+    /// Returns the proof of AVX2.
+    #[inline(always)]
+    pub(super) fn narrower(self) -> Avx2 {
+        self.0
+    }
+
     /// Bit i of the result is set if `key` relates to word i as `PREDICATE` says.
     #[inline(always)]
     fn compare<const PREDICATE: i32>(self, lines: &[Line], key: u64) -> u64 {

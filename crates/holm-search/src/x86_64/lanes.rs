@@ -1,7 +1,7 @@
 //! Lanes with AVX2 and AVX-512. There is no concurrent writer, so plain vector loads would do. The code uses `asm!`
 //! nevertheless, because it needs no `#[target_feature]` and so inlines into every caller, including a whole descent.
 
-use super::{Avx2, Avx512, order};
+use super::{Avx2, Avx512, order, steps};
 use crate::LINE_BYTES;
 use crate::lanes::{Lane, LaneKernels, MASK_LANES, by_sorting, sealed_kernels::Sealed};
 use crate::portable::Portable;
@@ -11,11 +11,11 @@ impl Sealed for Avx2 {}
 impl Sealed for Avx512 {}
 
 /// A cache line of bytes. The blocks see lanes of either size as bytes.
-type Line = [u8; LINE_BYTES];
+pub(super) type Line = [u8; LINE_BYTES];
 
 /// Returns the whole lines of `lanes`.
 #[inline(always)]
-fn lines<L: Lane>(lanes: &[L]) -> &[Line] {
+pub(super) fn lines<L: Lane>(lanes: &[L]) -> &[Line] {
     let count = size_of_val(lanes) / LINE_BYTES;
     // SAFETY: as many whole lines as `lanes` spans, at its start, with the same borrow. Lanes are integers, so every
     // byte may be read, and bytes need no alignment.
@@ -209,6 +209,11 @@ impl LaneKernels for Avx2 {
     }
 
     #[inline(always)]
+    fn below_by<const BYTES: usize, L: Lane>(self, lanes: &[L], key: L) -> usize {
+        steps::below::<BYTES, L>(self, lanes, key)
+    }
+
+    #[inline(always)]
     fn equal<L: Lane>(self, lanes: &[L], key: L) -> u64 {
         if size_of::<L>() > 8 {
             return Portable.equal(lanes, key);
@@ -256,6 +261,11 @@ impl LaneKernels for Avx512 {
             ones.iter().for_each(|at| count += wide_below_8_one(self, at, key));
         }
         count
+    }
+
+    #[inline(always)]
+    fn below_by<const BYTES: usize, L: Lane>(self, lanes: &[L], key: L) -> usize {
+        steps::below::<BYTES, L>(self.narrower(), lanes, key)
     }
 
     #[inline(always)]

@@ -31,6 +31,7 @@ mod avx512;
 mod lanes;
 mod order;
 pub(crate) mod prefetch;
+mod steps;
 
 pub use avx2::Avx2;
 pub use avx512::Avx512;
