@@ -39,8 +39,8 @@ pub struct Counting;
 pub struct Examining;
 
 /// Compares vector after vector of `BYTES` bytes, up to the first one that is not wholly below the key, whatever wider
-/// ones the tree has: the paper's linear searches with SSE, 16, and with AVX, 32. A tree without AVX2 compares key after
-/// key, and so do keys of sixteen bytes.
+/// ones the tree has: the paper's linear searches with SSE, 16, and with AVX, 32. A tree without AVX2 compares key
+/// after key, and so does any tree of keys of sixteen bytes.
 ///
 /// ```
 /// use holm_map::{Inner, Leaves, Map, Sorted, Stepping, Three};

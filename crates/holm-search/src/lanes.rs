@@ -87,8 +87,9 @@ pub trait LaneKernels: Copy + Debug + sealed_kernels::Sealed {
     fn below<L: Lane>(self, lanes: &[L], key: L) -> usize;
 
     /// Returns how many of `lanes`, which ascend, are < `key`: compares `BYTES` of them at a time, up to the first
-    /// vector that is not wholly below. `lanes` is whole lines; lanes after the last whole line are ignored. 16 bytes are
-    /// a vector of SSE, 32 one of AVX. Kernels without such vectors, or for such lanes, compare the lanes one by one.
+    /// vector that is not wholly below. `lanes` is whole lines; lanes after the last whole line are ignored. 16 bytes
+    /// are a vector of SSE, 32 one of AVX. Kernels without such vectors compare the lanes one by
+    /// one, and all kernels those of sixteen bytes.
     ///
     /// ```
     /// use holm_search::{Lane, LaneKernels, Vectors, with_vectors};

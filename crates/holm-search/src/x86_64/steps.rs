@@ -21,8 +21,9 @@ macro_rules! stepping {
                 return 0;
             }
             let (at, mask): (*const Line, u32);
-            // SAFETY: the first argument proves the instructions. The loop loads vectors from the first line on and ends
-            // with the last one: lines are whole vectors, and there is at least one. `asm_upper` names the registers.
+            // SAFETY: the first argument proves the instructions. The loop loads vectors from the first line on and
+            // ends with the last one: lines are whole vectors, and there is at least one. `asm_upper` names the
+            // registers.
             unsafe {
                 asm_upper!(
                     $($broadcast,)*
