@@ -2,10 +2,11 @@
 //! miss and the emulated latency cost on this machine. All of it is measured once, in about a second.
 
 use anyhow::Result;
-use holm_medium::{Area, Flush, LINE, Latency, Mapped, MappedOptions, Medium};
+use holm_medium::{Area, Flush, Image, LINE, Latency, Mapped, MappedOptions, Medium, Word, atomics};
 use std::fs::read_to_string;
 use std::hint::black_box;
 use std::process::Command;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 /// Names and values, in the order of the page.
@@ -17,6 +18,9 @@ const FAR: usize = 256 << 20;
 /// Flushes that are timed, and loads.
 const FLUSHES: u64 = 20_000;
 const LOADS: usize = 1_000_000;
+
+/// Lines that are changed and flushed one after the other.
+const CHANGED: usize = 4_096;
 
 /// Returns what can be found out; what cannot be is left out.
 pub(crate) fn gather() -> RunFacts {
@@ -35,6 +39,7 @@ pub(crate) fn gather() -> RunFacts {
     let chosen = pages.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(chosen, _)| chosen.to_owned());
     add("Large pages", chosen);
     add("Measured here", measured().ok());
+    add("Flushes and fences", Some(apart()));
     facts
 }
 
@@ -78,6 +83,59 @@ fn measured() -> Result<String> {
     ))
 }
 
+/// Returns nanoseconds of a flush, of a fence, and of both behind a store, each on its own. Lines are changed before
+/// they are flushed, and each is another one.
+fn apart() -> String {
+    let flush = Flush::detect();
+    let image = Image::heap(CHANGED * LINE as usize, 64);
+    let lines: Vec<&[Word]> = (0..CHANGED as u64)
+        .map(|line| image.words(Area::Leaves.at(line * LINE), 8).expect("a line of the image"))
+        .collect();
+    let change = |line: &[Word], value| atomics(line)[0].store(value, Relaxed);
+    let per_line = |began: Instant| began.elapsed().as_nanos() as f64 / CHANGED as f64;
+
+    lines.iter().for_each(|line| change(line, 1));
+    flush.fence();
+    let began = Instant::now();
+    lines.iter().for_each(|line| flush.line(&line[0]));
+    flush.fence();
+    let together = per_line(began);
+
+    lines.iter().for_each(|line| change(line, 2));
+    let fence = |line: &&[Word]| {
+        flush.line(&line[0]);
+        nanoseconds(|| flush.fence())
+    };
+    // Reading the clock costs about as much as a fence that has nothing to wait for.
+    let fence = median(lines.iter().map(fence).collect()) - median(lines.iter().map(|_| nanoseconds(|| ())).collect());
+
+    let began = Instant::now();
+    lines.iter().for_each(|line| {
+        change(line, 3);
+        flush.line(&line[0]);
+        flush.fence();
+    });
+    format!(
+        "{together:.0} ns a line for {} of {CHANGED} changed lines and one fence; {:.0} ns for the fence behind one; \
+         {:.0} ns for a store, its flush and its fence",
+        format!("{flush:?}").to_lowercase(),
+        fence.max(0.0),
+        per_line(began)
+    )
+}
+
+fn nanoseconds(work: impl FnOnce()) -> f64 {
+    let began = Instant::now();
+    work();
+    began.elapsed().as_nanos() as f64
+}
+
+/// Returns the value in the middle; there is one.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
 /// Returns nanoseconds of a load whose address depends on the load before, over an area that most caches do not hold.
 fn miss() -> f64 {
     let lines = FAR / LINE as usize;
@@ -106,5 +164,14 @@ mod tests {
             facts.iter().any(|(name, value)| name == "Measured here" && value.contains("and a fence")),
             "{facts:?}"
         );
+        let (_, apart) = facts.iter().find(|(name, _)| name == "Flushes and fences").expect("a fact");
+        let numbers = apart.split(' ').filter_map(|word| word.parse::<f64>().ok());
+        // Three times and the number of lines. A fence may take as long as reading the clock.
+        assert_eq!(numbers.count(), 4, "{apart}");
+    }
+
+    #[test]
+    fn a_median_is_the_value_in_the_middle() {
+        assert_eq!(median(vec![9.0, 1.0, 4.0]), 4.0);
     }
 }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 const OF_FIGURES: [&str; 2] = ["Date", "Commit"];
 
 /// Facts that differ between runs of one machine: a row has all of them.
-const OF_RUNS: [&str; 2] = ["Compiler", "Measured here"];
+const OF_RUNS: [&str; 3] = ["Compiler", "Measured here", "Flushes and fences"];
 
 /// What all runs of a machine have in common.
 type Identity = RunFacts;
@@ -68,7 +68,8 @@ impl<'a> Machines<'a> {
     pub(super) fn table(&self) -> String {
         let mut names: Vec<&str> = Vec::new();
         let known = self.0.iter().flat_map(|(identity, _)| identity).map(|(name, _)| &**name);
-        for name in known.chain(OF_RUNS) {
+        let is_kept = |name: &&str| self.0.iter().flat_map(|(_, all)| all).any(|it| fact(&it.run, name).is_some());
+        for name in known.chain(OF_RUNS.into_iter().filter(is_kept)) {
             if !names.contains(&name) {
                 names.push(name);
             }
