@@ -49,6 +49,7 @@ fn judge_again(outcome: &mut Outcome) {
     outcome.claims = figure.claims.iter().map(|claim| judge(claim, ran, &outcome.series)).collect();
     outcome.note = figure.note.into();
     (outcome.axis, outcome.name_of) = (figure.axis.label().into(), figure.axis.name_of());
+    outcome.words = figure.axis.words().iter().map(ToString::to_string).collect();
 }
 
 /// Returns the families with results, in the order of the list, and then families that are not in the list.

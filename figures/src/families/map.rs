@@ -1,19 +1,20 @@
 //! MB+-tree: every level is chosen separately, in memory and without persistence.
 
 mod btree;
+mod hints;
 mod ladder;
 mod leaves;
 mod nodes;
 mod parts;
 mod roots;
 mod subject;
+mod vectors;
 
-use crate::axes::KEYS_OF_NODES;
 use crate::claim::Cause;
 use crate::setting::Setting;
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
-use holm_map::{Binary, Counting, Examining, Map, Real, Scalar, Selection};
-use parts::{Keyed, Single, Typical, Value, Wide};
+use holm_map::{Map, Real, Selection};
+use parts::{Keyed, Typical, Value, Wide};
 use subject::{Subject, sample};
 
 pub(crate) const FAMILY: Family = Family {
@@ -25,19 +26,19 @@ pub(crate) const FAMILY: Family = Family {
         nodes::NODES,
         WIDTHS,
         TYPES,
-        VECTORS,
+        vectors::VECTORS,
         leaves::LEAVES,
         roots::ROOTS,
         roots::TWICE,
         roots::TWO_LEVELS,
         roots::SPREAD,
         ladder::LARGE_PAGES,
-        ladder::PREFETCHES,
+        hints::PREFETCHES,
         ladder::LADDER,
     ],
     absent: &[
         Absent::new("MB-X3", "Misses of the translation buffer", "needs the processor's counters"),
-        Absent::new("MB-X4", "Berkeley DB", "quoted by the paper alone"),
+        Absent::new("MB-X4", "Berkeley DB", "in the text of the paper alone; its library is an engine of `rivals`"),
     ],
     drawn: &[],
 };
@@ -78,9 +79,6 @@ const fn figure(
 const GETS: (usize, &str) = (0, "million gets a second");
 const PUTS: (usize, &str) = (1, "million puts a second");
 const REMOVALS: (usize, &str) = (2, "million removals a second");
-const SAME: &str = "";
-
-const BEST: &str = "The paper says that vectors in nodes of 512 bytes are one of the best choices.";
 
 const NODES_NOTE: &str = "The B-tree is of our own after Google's, with pairs of 32 bytes in nodes of as many bytes \
                           in all, and searched one by one. Nodes of the standard library's map have eleven pairs at \
@@ -163,64 +161,6 @@ const TYPES: Study = Study {
                 Claim::even("MB", "MB", 3.0).against_at(2.0).because("The paper says that the type does not matter."),
             ],
             FLOATS,
-        ),
-    ],
-};
-
-const VECTORS: Study = Study {
-    conditions: CONDITIONS,
-    exact: false,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        vec![
-            cell::<Single<Scalar, 256>>(setting, "linear", 256.0, false),
-            cell::<Single<Scalar, 512>>(setting, "linear", 512.0, false),
-            cell::<Single<Scalar, 1024>>(setting, "linear", 1024.0, false),
-            cell::<Single<Binary, 256>>(setting, "binary", 256.0, false),
-            cell::<Single<Binary, 512>>(setting, "binary", 512.0, false),
-            cell::<Single<Binary, 1024>>(setting, "binary", 1024.0, false),
-            cell::<Single<Examining, 256>>(setting, "vectors, line by line", 256.0, false),
-            cell::<Single<Examining, 512>>(setting, "vectors, line by line", 512.0, false),
-            cell::<Single<Examining, 1024>>(setting, "vectors, line by line", 1024.0, false),
-            cell::<Single<Counting, 256>>(setting, "vectors, all lines", 256.0, false),
-            cell::<Single<Counting, 512>>(setting, "vectors, all lines", 512.0, false),
-            cell::<Single<Counting, 1024>>(setting, "vectors, all lines", 1024.0, false),
-        ]
-    },
-    figures: &[
-        figure(
-            "MB-F7a",
-            "Gets by search and node size",
-            GETS,
-            KEYS_OF_NODES,
-            &[
-                Claim::new("vectors, line by line", "linear", 512.0, 1.377)
-                    .cause(Cause::Environment)
-                    .against_at(256.0)
-                    .because("The processor's widest vectors are used, not 128 and 256 bits in turn."),
-                Claim::more("vectors, line by line", "binary", 512.0).because(BEST),
-                Claim::more("vectors, line by line", "linear", 512.0).because(BEST),
-            ],
-            SAME,
-        ),
-        figure(
-            "MB-F7b",
-            "Puts by search and node size",
-            PUTS,
-            KEYS_OF_NODES,
-            &[Claim::new("vectors, line by line", "linear", 512.0, 1.062)
-                .cause(Cause::Environment)
-                .against_at(256.0)
-                .because("A put into a sorted leaf moves the pairs behind it.")],
-            SAME,
-        ),
-        figure(
-            "MB-F7c",
-            "Removals by search and node size",
-            REMOVALS,
-            KEYS_OF_NODES,
-            &[Claim::more("vectors, line by line", "binary", 512.0).because(BEST)],
-            SAME,
         ),
     ],
 };

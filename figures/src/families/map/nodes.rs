@@ -1,14 +1,11 @@
 //! Nodes of one type and of several sizes, beside trees with values in their nodes.
 
-use super::parts::{Inside, Single, Typical};
+use super::parts::{INSIDE, Inside, Single, Typical};
 use super::{CONDITIONS, GETS, NODES_NOTE, PUTS, REMOVALS, cell, cell_of, figure};
 use crate::axes::KEYS_OR_PAIRS;
 use crate::claim::Cause;
 use crate::study::{Claim, Needs, Study};
 use holm_map::Scalar;
-
-/// The series with pairs in its nodes.
-const INSIDE: &str = "B-tree, values inside";
 
 const NODES_AND_LINES: &str = "The paper says that 1024 bytes are its best. Of a hundred thousand pairs, a search \
                                passes 6.8 nodes of 256 bytes and reads 11.9 lines; of 2 KiB it passes 3.0 nodes and \

@@ -11,6 +11,9 @@ use std::marker::PhantomData;
 /// The values of most figures.
 pub(super) type Value = [u8; 28];
 
+/// The series of a B-tree with pairs in its nodes.
+pub(super) const INSIDE: &str = "B-tree, values inside";
+
 /// A B-tree with values in its nodes, of as many pairs and children.
 pub(super) type Inside<const SLOTS: usize, const CHILDREN: usize> = BTree<Real<f32>, 28, SLOTS, CHILDREN>;
 
@@ -54,22 +57,39 @@ impl<L: PagedLevel> PagedLevel for Large<L> {
     const IDENTIFIERS: Hint = L::IDENTIFIERS;
 }
 
-/// The same level with its identifiers prefetched.
-pub(super) struct Ahead<L>(PhantomData<L>);
+/// A hint, as a type.
+pub(super) trait Hinted {
+    const HINT: Hint;
+}
 
-impl<L: Level> Level for Ahead<L> {
+macro_rules! hints {
+    ($($name:ident)*) => { $(
+        pub(super) enum $name {}
+
+        impl Hinted for $name {
+            const HINT: Hint = Hint::$name;
+        }
+    )* };
+}
+
+hints!(T0 T1 T2 NonTemporal);
+
+/// The same level with its identifiers prefetched by a hint.
+pub(super) struct Ahead<L, H = T0>(PhantomData<(L, H)>);
+
+impl<L: Level, H: Hinted + 'static> Level for Ahead<L, H> {
     type Search = L::Search;
     const BYTES: usize = L::BYTES;
     const PAGES: Pages = L::PAGES;
-    const IDENTIFIERS: Hint = Hint::T0;
+    const IDENTIFIERS: Hint = H::HINT;
 }
 
-impl<L: PagedLevel> PagedLevel for Ahead<L> {
+impl<L: PagedLevel, H: Hinted + 'static> PagedLevel for Ahead<L, H> {
     type Order = L::Order;
     const BYTES: usize = L::BYTES;
     const PAGES: Pages = L::PAGES;
     const PAIR_PAGES: Pages = L::PAIR_PAGES;
-    const IDENTIFIERS: Hint = Hint::T0;
+    const IDENTIFIERS: Hint = H::HINT;
 }
 
 /// A tree: its leaf, its level 1, and the levels above.
@@ -92,3 +112,33 @@ pub(super) type Under<R> = Three<At<Unsorted, 512>, At<Examining, 512>, R>;
 pub(super) type Root = At<HybridInterpolation, 32768>;
 /// The same root, interpolated without a guard: the paper's.
 pub(super) type Alone = At<HybridInterpolation<false>, 32768>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_is_that_of_its_level_whatever_its_pages() {
+        type Inner<H> = Ahead<Large<At<Examining, 512>>, H>;
+        type Leaf<H> = Large<Ahead<At<Unsorted, 512>, H>>;
+        let hints = |inner: [Hint; 4], leaf: [Hint; 4]| {
+            assert_eq!(inner, [Hint::T0, Hint::T1, Hint::T2, Hint::NonTemporal]);
+            assert_eq!(leaf, inner);
+        };
+        hints(
+            [
+                <Inner<T0> as Level>::IDENTIFIERS,
+                <Inner<T1> as Level>::IDENTIFIERS,
+                <Inner<T2> as Level>::IDENTIFIERS,
+                <Inner<NonTemporal> as Level>::IDENTIFIERS,
+            ],
+            [
+                <Leaf<T0> as PagedLevel>::IDENTIFIERS,
+                <Leaf<T1> as PagedLevel>::IDENTIFIERS,
+                <Leaf<T2> as PagedLevel>::IDENTIFIERS,
+                <Leaf<NonTemporal> as PagedLevel>::IDENTIFIERS,
+            ],
+        );
+        assert_eq!(<Large<At<Examining, 512>> as Level>::IDENTIFIERS, Hint::None);
+    }
+}
