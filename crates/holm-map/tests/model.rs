@@ -193,6 +193,8 @@ agree! {
     unsorted_pure_f64: Real<f64>, UnsortedPure;
     sorted_linear_u32: u32, SortedLinear;
     sorted_binary_u64: u64, SortedBinary;
+    sorted_steps_u64: u64, SortedSteps;
+    sorted_steps_f32: Real<f32>, SortedSteps;
     sorted_guessed_f32: Real<f32>, SortedGuessed;
 }
 

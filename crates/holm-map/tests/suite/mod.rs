@@ -4,7 +4,7 @@
 
 use holm_map::{
     Binary, Counting, Examining, Fingerprinted, FingerprintedLevel, Hint, HybridBinary, HybridInterpolation, Key,
-    Level, Paged, PagedLevel, Pages, Real, Sampled, Scalar, Selection, Sorted, Unsorted,
+    Level, Paged, PagedLevel, Pages, Real, Sampled, Scalar, Selection, Sorted, Stepping, Unsorted,
 };
 
 /// A level of `BYTES` searched by `Q`.
@@ -66,6 +66,8 @@ selections! {
         Nodes<Counting, 64>;
     SortedBinary: Paged<Pagewise<Sorted<Binary>, 64, 0>>, Nodes<Binary, 64>, Nodes<HybridBinary, 256>,
         Nodes<Binary, 64>;
+    SortedSteps: Paged<Pagewise<Sorted<Stepping<16>>, 128, 3>>, Nodes<Stepping<32>, 64>, Nodes<Stepping<16>, 128>,
+        Nodes<Stepping<32>, 64>;
     SortedGuessed: Paged<Pagewise<Sorted<HybridInterpolation>, 256, 9>>, Nodes<HybridInterpolation, 128>,
         Nodes<Sampled, 2048>, Nodes<Sampled, 2048>;
 }

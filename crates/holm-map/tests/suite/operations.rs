@@ -3,7 +3,7 @@
 //! The one function that is generic in a selection is [`Subject::apply`]; everything else is compiled once.
 
 use crate::suite::{
-    Broad, Loose, Rowed, SortedBinary, SortedGuessed, SortedLinear, Tall, UnsortedPure, UnsortedScalar,
+    Broad, Loose, Rowed, SortedBinary, SortedGuessed, SortedLinear, SortedSteps, Tall, UnsortedPure, UnsortedScalar,
 };
 use holm_map::{Entry, Examining, Fast, FastNarrow, HybridInterpolation, Inner, Leaves, Map, OccupiedEntry, Paper};
 use holm_map::{PaperAhead, Selection, SortedPages, Three, Unsorted};
@@ -335,6 +335,7 @@ fn subjects() -> Vec<Box<dyn Subject>> {
         subject::<UnsortedPure>(),
         subject::<SortedLinear>(),
         subject::<SortedBinary>(),
+        subject::<SortedSteps>(),
         subject::<SortedGuessed>(),
     ]
 }

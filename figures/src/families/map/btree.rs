@@ -374,6 +374,7 @@ mod tests {
         agrees_with_a_set::<3, 4>(200);
         agrees_with_a_set::<7, 8>(300);
         agrees_with_a_set::<4, 5>(200);
+        agrees_with_a_set::<15, 16>(400);
     }
 
     /// Returns the nodes that searches of a thousand of `keys` keys pass, and the lines that they read: two pairs each.
