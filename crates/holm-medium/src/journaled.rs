@@ -11,6 +11,7 @@
 //! with `map.rs`, `reserve.rs`, `logged.rs` and `checksum.rs`; `opened.rs`, `recovery.rs` and `opened_state.rs` are
 //! what they hand on. `state.rs` is what the threads share and `background.rs` runs them: `group_commit.rs` ends
 //! epochs, as `leader.rs` does in threads that wait, both by `committer.rs`; `commit_state.rs` is how far that is.
+//! `written.rs` finds where what was ever written ends.
 //! `append.rs` writes the log, to which `log_segment.rs` adds segments, `preallocate.rs` grows the files, `due.rs`
 //! takes checkpoints (`checkpoint.rs`) by the sizes of `log_size.rs`.
 //! `close.rs` ends it all. It leaves the leaf index in the file of `index_file.rs` for the next open, as checkpoints do
@@ -47,6 +48,7 @@ mod reserve;
 mod state;
 mod touched;
 mod wakeup;
+mod written;
 
 pub use background::{Background, is_background_thread};
 pub use close::MakeIndex;

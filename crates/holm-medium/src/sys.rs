@@ -11,6 +11,7 @@
 //! | sync of a file | `fdatasync` | `F_FULLFSYNC`, by the standard library | `fdatasync` |
 //! | space before it is mapped | `fallocate` | zeros written | zeros written |
 //! | space given back | `fallocate` | none | none |
+//! | holes of a file | `lseek`, three file systems | read as zeros | read as zeros |
 //! | direct transfers | `O_DIRECT`, `O_DSYNC` | the page cache, and a sync | the page cache, and a sync |
 //! | prefaulting, large pages | `madvise` | none: the writer's fault | none: the writer's fault |
 //! | early write-back | `sync_file_range` | the kernel's own | the kernel's own |
@@ -52,6 +53,6 @@ pub(crate) use reservation::{Reservation, Sharing};
 pub use system::boot_id;
 pub(crate) use system::{
     anonymous_file, direct_flags, expect_reading, fence_all_threads, file_system, is_in_memory, keeps_page_cache,
-    lock_holder, mapping_of, punch, register_fences, reserve_space, start_write_back,
+    lock_holder, mapping_of, next_data, punch, register_fences, reserve_space, start_write_back,
 };
 pub use wall_clock::wall_clock_millis;

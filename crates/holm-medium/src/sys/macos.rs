@@ -10,7 +10,7 @@
 pub(super) use super::portable::{advice, durable_mapping};
 pub(crate) use super::portable::{
     anonymous_file, direct_flags, fence_all_threads, file_system, is_in_memory, keeps_page_cache, lock_holder,
-    mapping_of, punch, register_fences, reserve_space, start_write_back,
+    mapping_of, next_data, punch, register_fences, reserve_space, start_write_back,
 };
 use rustix::fd::BorrowedFd;
 

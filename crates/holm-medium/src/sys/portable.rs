@@ -44,6 +44,11 @@ pub(crate) fn punch(_file: BorrowedFd<'_>, _offset: u64, _len: u64) -> io::Resul
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Returns where the first data at or behind an offset begins. Here everything may be data.
+pub(crate) fn next_data(_file: BorrowedFd<'_>, offset: u64) -> Option<u64> {
+    Some(offset)
+}
+
 /// A file without a name: one for temporary files, which has lost it.
 pub(crate) fn anonymous_file() -> io::Result<File> {
     static MADE: AtomicU64 = AtomicU64::new(0);

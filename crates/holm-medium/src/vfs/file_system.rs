@@ -111,6 +111,12 @@ pub trait VfsFile: Send + Sync {
         let _ = (offset, len);
         Err(io::ErrorKind::Unsupported.into())
     }
+    /// Returns where the first data at or behind an offset begins, `offset` itself at the least; `None` if only a hole
+    /// follows. What was stored through a shared mapping is data before any sync. Zeros may be data. Where the system
+    /// does not know, everything may be data, and the answer is `offset`.
+    fn next_data(&self, offset: u64) -> Option<u64> {
+        Some(offset)
+    }
     /// Cuts the file, or extends it with a hole.
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Makes contents and length durable. **Never called again after it failed**: the kernel marks pages clean that it

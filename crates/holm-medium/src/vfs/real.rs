@@ -136,6 +136,10 @@ impl VfsFile for RealFile {
         sys::punch(self.file.as_fd(), offset, len)
     }
 
+    fn next_data(&self, offset: u64) -> Option<u64> {
+        sys::next_data(self.file.as_fd(), offset)
+    }
+
     fn set_len(&self, len: u64) -> io::Result<()> {
         sys::expect_allowed_size(len)?;
         self.file.set_len(len)

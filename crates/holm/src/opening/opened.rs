@@ -9,7 +9,7 @@ use crate::intent;
 use crate::keys::Records;
 use crate::store::{Damage, WritableStore};
 use holm_medium::{
-    Area, EarlierIndex, Found, Image, Journaled, LeafIndex, Logged, MediumError, OpenedState, Recovery, Storage,
+    Area, EarlierIndex, Found, Journaled, LeafIndex, Logged, MediumError, OpenedState, Recovery, Storage,
 };
 use holm_tree::leaf::RecoveryPoint;
 use holm_tree::{Entry, Evidence};
@@ -31,9 +31,6 @@ pub(super) struct Opened<'a, 'b> {
     /// Of a moment before the crash.
     earlier: Option<EarlierIndex>,
 }
-
-/// Bytes that are looked at together for the end of what was written.
-const READ_BACK: u64 = 64 << 10;
 
 /// The page cache turned out to have lost writes. The superblock now says so, and another open cuts history at the last
 /// logged epoch.
@@ -169,20 +166,6 @@ impl<'a, 'b> Opened<'a, 'b> {
 /// Until what is found is durable, a cut may still go back behind it: nothing is free that was ever written. The rest
 /// of the files was preallocated. Were that withheld, too, each death of a process would make the files grow.
 fn withhold_all(storage: &Storage<Journaled>) {
-    let [blocks, records] = Area::ALL.map(|area| written_len(&storage.medium_image(), area));
+    let [blocks, records] = Area::ALL.map(|area| storage.medium.written_len(area));
     storage.space.withhold(blocks.div_ceil(storage.space.block_bytes()) as u32, records);
-}
-
-/// Returns where an area's last word lies that is not zero, and ends. O(bytes behind it).
-fn written_len(image: &Image, area: Area) -> u64 {
-    let mut end = image.area(area).len() as u64;
-    while end > 0 {
-        let start = (end - 1) / READ_BACK * READ_BACK;
-        let words = image.words(area.at(start), ((end - start) / 8) as usize).unwrap_or_default();
-        if let Some(last) = words.iter().rposition(|word| word.read() != 0) {
-            return start + (last as u64 + 1) * 8;
-        }
-        end = start;
-    }
-    0
 }
