@@ -285,7 +285,7 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "a changed leaf counts as an earlier index has it",
         file: "crates/holm-tree/src/rebuild/leaves.rs",
-        before: "self.tree_set.sum(number) == Some(sum) && stamp <= epoch",
+        before: "stamp <= epoch && self.tree_set.sum(number) == Some(sum)",
         after: "sum > 0 && stamp > 0",
     },
     Seeded {
@@ -303,8 +303,8 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "a leaf counts as an earlier index has it, although an epoch that may be lost has changed it",
         file: "crates/holm-tree/src/rebuild/leaves.rs",
-        before: "self.tree_set.sum(number) == Some(sum) && stamp <= epoch",
-        after: "self.tree_set.sum(number) == Some(sum) && stamp <= epoch + 9",
+        before: "stamp <= epoch && self.tree_set.sum(number) == Some(sum)",
+        after: "stamp <= epoch + 9 && self.tree_set.sum(number) == Some(sum)",
     },
     Seeded {
         name: "a changed leaf between two unchanged neighbours does not divide them",

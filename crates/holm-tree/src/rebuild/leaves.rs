@@ -189,7 +189,7 @@ impl<M: Medium, D: Design, K: Keys> Leaves<K> for LeavesOf<'_, M, D, K> {
     fn is_unchanged(&self, number: u32, sum: u32, epoch: Epoch) -> bool {
         let Ok((leaf, descriptor)) = self.tree_set.block(number) else { return false };
         let stamp = DurabilityOf::<D>::stamp(leaf, self.tree_set.context(&descriptor.volatile));
-        self.tree_set.sum(number) == Some(sum) && stamp <= epoch
+        stamp <= epoch && self.tree_set.sum(number) == Some(sum)
     }
 
     fn read(&self, number: u32, pairs: &mut Pairs) -> Result<LeafRead> {
