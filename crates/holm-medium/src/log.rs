@@ -29,6 +29,7 @@ mod position;
 pub mod replay;
 mod salvage;
 mod segment;
+mod segment_files;
 
 pub use epoch_record::EpochRecord;
 use last_page::{LastPage, begin};
@@ -39,11 +40,13 @@ pub use replay::{LogFiles, Replayed, check_segments, replay, replay_until, verif
 pub use salvage::{BrokenRecord, LinePlace, SalvagedLog, SalvagedRecord};
 use segment::{Segment, make_segment};
 pub use segment::{is_segment_name, segment_path};
+pub use segment_files::SegmentFiles;
 
 use crate::error::{MediumError, Result, is_full};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, read_exact_at, write_all_at, zero_fill};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A record that leaves less than this of the reach, in bytes, raises it. Damage can therefore pass for the tail only
 /// if it hits every record that begins within this distance.
@@ -53,6 +56,8 @@ const LEAST_REACH: u64 = 8 << 20;
 pub struct Log {
     uuid: [u8; 16],
     segments: Vec<Segment>,
+    /// The same files, for what measures them beside the thread that writes.
+    files: Arc<SegmentFiles>,
     start: LogStart,
     at: Position,
     last_page: LastPage,
@@ -104,9 +109,13 @@ impl Log {
     pub fn open(vfs: &dyn Vfs, files: LogFiles<'_>, start: LogStart, options: LogOptions) -> Result<Log> {
         let options = options.rounded();
         let open = |segment| Segment::open(vfs, segment_path(files.dir, segment), &options);
+        let segments: Vec<_> = (0..files.segments).map(open).collect::<Result<_>>()?;
+        let measured = SegmentFiles::default();
+        segments.iter().for_each(|segment| measured.add(segment));
         let log = Log {
             uuid: files.uuid,
-            segments: (0..files.segments).map(open).collect::<Result<_>>()?,
+            segments,
+            files: Arc::new(measured),
             start,
             at: start.position(),
             last_page: LastPage::new(),
@@ -380,6 +389,7 @@ impl Log {
     /// Adds a segment that [`Log::make_segment`] has made. Call it only once the superblock that counts it is durable:
     /// otherwise a crash leaves records where no recovery looks for them.
     pub fn add(&mut self, made: NewSegment) {
+        self.files.add(&made.0);
         self.segments.push(made.0);
     }
 
@@ -423,16 +433,9 @@ impl Log {
         self.options.total
     }
 
-    /// Bytes that all segments occupy on the disk.
-    ///
-    /// # Errors
-    ///
-    /// [`MediumError::Io`].
-    pub fn disk_bytes(&self) -> Result<u64> {
-        let of = |segment: &Segment| {
-            segment.file.disk_bytes().map_err(|e| MediumError::io("measuring a log segment", &segment.path, e))
-        };
-        self.segments.iter().map(of).sum()
+    /// The files of the segments, also of those that are added later.
+    pub fn files(&self) -> &Arc<SegmentFiles> {
+        &self.files
     }
 
     /// Whether records bypass the page cache.

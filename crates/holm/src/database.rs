@@ -457,7 +457,8 @@ impl Database {
     }
 
     /// Returns statistics of this database. Counting costs nothing. The call itself makes a few system calls and walks
-    /// the process's page tables: some milliseconds for each gigabyte in small pages.
+    /// the process's page tables: some milliseconds for each gigabyte in small pages. It does not wait for a write or a
+    /// sync in progress, and so answers also while the disk does not.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

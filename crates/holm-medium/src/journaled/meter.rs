@@ -7,8 +7,8 @@ use super::state::Shared;
 use crate::error::{MediumError, Result};
 use std::sync::Arc;
 
-/// Measures one database. It waits for no thread that stops, and for no epoch. The files stay locked until it is
-/// dropped.
+/// Measures one database. It waits for no thread that stops, for no epoch, and for no write. The files stay locked
+/// until it is dropped.
 pub struct Meter(pub(super) Arc<Shared>);
 
 impl Meter {
@@ -26,13 +26,14 @@ impl Meter {
         medium.refuse_moved().map_err(|error| MediumError::io("looking for the files of", &medium.dir, error))
     }
 
-    /// Bytes on disk of all files, the log included. It waits while a record is written to the log.
+    /// Bytes on disk of all files, the log included. It waits for no lock that is held over a write to a file.
     ///
     /// # Errors
     /// `Io`.
     pub fn disk_bytes(&self) -> Result<u64> {
-        let (medium, journal) = (&self.0.storage().medium, self.0.journal());
+        let medium = &self.0.storage().medium;
         let io = |error| MediumError::io("measuring", &medium.dir, error);
-        Ok(journal.log.disk_bytes()? + journal.superblock_file.disk_bytes().map_err(io)? + medium.disk_bytes()?)
+        let superblock = self.0.superblock_file.disk_bytes().map_err(io)?;
+        Ok(self.0.log_files.disk_bytes()? + superblock + medium.disk_bytes()?)
     }
 }

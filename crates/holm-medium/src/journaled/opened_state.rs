@@ -81,7 +81,7 @@ impl OpenedState {
             self.begin_session(medium, until, start)?;
         }
         let OpenedState { superblock, file, begun: Some(log), .. } = self else { unreachable!("the log was opened") };
-        Ok(Journal::new(log, superblock, file, until))
+        Ok(Journal::new(log, superblock, file.into(), until))
     }
 
     /// Opens the log, and writes to the superblock which boot and files this session uses, and the epoch and log

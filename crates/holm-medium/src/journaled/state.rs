@@ -11,7 +11,7 @@ use crate::epoch::Epoch;
 use crate::epoch_observer::EpochObserver;
 use crate::error::{MediumError, Result};
 use crate::leaf_index::MakeEarlierIndex;
-use crate::log::Log;
+use crate::log::{Log, SegmentFiles};
 use crate::pace::Pace;
 use crate::storage::Storage;
 use crate::superblock::{State, Superblock, superblock_path};
@@ -28,7 +28,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_millis(40);
 pub(super) struct Journal {
     pub(super) log: Log,
     pub(super) superblock: Superblock,
-    pub(super) superblock_file: Box<dyn VfsFile>,
+    pub(super) superblock_file: Arc<dyn VfsFile>,
     /// The epoch of the last record.
     pub(super) epoch: Epoch,
     /// The epoch of the last record that the next checkpoint releases.
@@ -45,7 +45,7 @@ pub(super) struct Journal {
 
 impl Journal {
     /// The state at the start of a session, at the end of epoch `epoch`.
-    pub(super) fn new(log: Log, superblock: Superblock, superblock_file: Box<dyn VfsFile>, epoch: Epoch) -> Journal {
+    pub(super) fn new(log: Log, superblock: Superblock, superblock_file: Arc<dyn VfsFile>, epoch: Epoch) -> Journal {
         let touched = Touched::default();
         Journal {
             log,
@@ -74,6 +74,9 @@ pub(super) struct Shared {
     storage: Arc<Storage<Journaled>>,
     commit_state: Mutex<CommitState>,
     journal: Mutex<Journal>,
+    /// The files of the journal, for what measures them while its lock is held over a write.
+    pub(super) log_files: Arc<SegmentFiles>,
+    pub(super) superblock_file: Arc<dyn VfsFile>,
     checkpointed: Condvar,
     wakeup: Arc<Wakeup>,
     /// Requests a checkpoint.
@@ -105,6 +108,8 @@ impl Shared {
         Shared {
             storage,
             commit_state: Mutex::new(CommitState::new()),
+            log_files: journal.log.files().clone(),
+            superblock_file: journal.superblock_file.clone(),
             journal: Mutex::new(journal),
             checkpointed: Condvar::new(),
             wakeup,

@@ -8,11 +8,12 @@ use crate::error::{MediumError, Result};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, zero_fill};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A segment, open for records.
 pub(super) struct Segment {
     pub(super) path: PathBuf,
-    pub(super) file: Box<dyn VfsFile>,
+    pub(super) file: Arc<dyn VfsFile>,
     /// Whether `file` bypasses the page cache, so that a write is durable when it returns.
     pub(super) direct: bool,
     /// Bytes that were written with zeros or records, in whole pages.
@@ -27,7 +28,7 @@ impl Segment {
         if len < FORMAT_PAGE {
             return Err(too_short(&path, len));
         }
-        Ok(Segment { path, file, direct, capacity: len / FORMAT_PAGE * FORMAT_PAGE })
+        Ok(Segment { path, file: file.into(), direct, capacity: len / FORMAT_PAGE * FORMAT_PAGE })
     }
 }
 

@@ -276,10 +276,10 @@ fn the_log_keeps_its_bounds() {
     log.append(&mut record_of(epoch + 1)).expect("there is room in the other segment");
     assert!(log.switch().is_err_and(|error| error.is_log_full()), "the first segment is still needed");
     log.trim(8 << 10).expect("no faults");
-    assert_eq!(log.disk_bytes().ok(), Some(80 << 10), "and not cut");
+    assert_eq!(log.files().disk_bytes().ok(), Some(80 << 10), "and not cut");
     log.release();
     log.trim(8 << 10).expect("no faults");
-    assert_eq!(log.disk_bytes().ok(), Some(24 << 10));
+    assert_eq!(log.files().disk_bytes().ok(), Some(24 << 10));
     let seen = read_back(&disk, files(2), log.start(), epoch).expect("nothing is damaged");
     assert_eq!(seen.last_epoch, Some(epoch + 1));
     let reopened = Log::open(&disk, files(2), log.start(), options(true));

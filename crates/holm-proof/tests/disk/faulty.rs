@@ -133,7 +133,7 @@ fn the_same_log_on_real_files() -> Result<()> {
             })?;
         epochs.dedup();
         assert_eq!((epochs, seen.records, seen.next), ((1..=6).collect(), 6, log.position()));
-        assert!(log.disk_bytes()? >= 16 << 10);
+        assert!(log.files().disk_bytes()? >= 16 << 10);
         std::fs::remove_dir_all(&place).map_err(|e| MediumError::io("removing", &place, e))?;
     }
     let nothing = read_back(&SimDisk::new(), files(2), LogStart::FIRST, 0);

@@ -139,7 +139,7 @@ fn segments_that_are_not_used_any_more_are_cut() {
     let disk = SimDisk::new();
     let mut log = log_of_five(&disk);
     let mut last = fill(&mut log, 0);
-    let full = log.disk_bytes().expect("no faults");
+    let full = log.files().disk_bytes().expect("no faults");
     for _ in 0..2 {
         log.switch().expect("one is kept for it");
         last += 1;
@@ -147,12 +147,12 @@ fn segments_that_are_not_used_any_more_are_cut() {
         log.release();
         log.trim_unused().expect("no faults");
     }
-    let kept = log.disk_bytes().expect("no faults");
+    let kept = log.files().disk_bytes().expect("no faults");
     assert!(kept == full, "the last but one cycle had used all: {kept} of {full} bytes");
     log.switch().expect("released");
     log.release();
     log.trim_unused().expect("no faults");
-    let kept = log.disk_bytes().expect("no faults");
+    let kept = log.files().disk_bytes().expect("no faults");
     assert!(kept < full, "{kept} of {full} bytes");
 }
 

@@ -33,6 +33,7 @@ mod get_many;
 mod growth;
 mod handles;
 mod hands;
+mod held_disk;
 mod hermitage;
 mod histories;
 mod in_key_order;

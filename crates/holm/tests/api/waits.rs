@@ -22,7 +22,7 @@ fn strict(disk: &Disk, path: &Path) -> (Database, Keyspace) {
 }
 
 /// Runs calls in a thread of their own. Returns what they return, or `None` if they go on for ever.
-fn within_a_while<T: Send + 'static>(calls: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+pub(crate) fn within_a_while<T: Send + 'static>(calls: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     let (done, returned) = channel();
     thread::spawn(move || done.send(calls()));
     returned.recv_timeout(FOR_EVER).ok()
