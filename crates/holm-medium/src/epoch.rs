@@ -13,17 +13,18 @@
 //! each later attempt to pin returns an error.
 //!
 //! `clock.rs` puts four parts together. `labels.rs` is the clock proper: the active and the durable epoch, the latest
-//! snapshot (`instant.rs`), and the slots where operations announce themselves (`guard.rs`, `barrier.rs`, `stuck.rs`).
-//! `admission.rs` decides which operations may write now (`backpressure.rs`). `requests.rs` is where threads wait for
-//! the thread that ends epochs, and it for them; `commit_leader.rs` lets them end one themselves, and `listeners.rs`
-//! calls what is to be called for news. `dirty_lines.rs` knows what the open epochs have written (`dirty.rs`).
-//! `failure.rs` is why nothing is acknowledged any more.
+//! snapshot (`instant.rs`, `boundary.rs`), and the slots where operations announce themselves (`guard.rs`,
+//! `barrier.rs`, `stuck.rs`). `admission.rs` decides which operations may write now (`backpressure.rs`). `requests.rs`
+//! is where threads wait for the thread that ends epochs, and it for them; `commit_leader.rs` lets them end one
+//! themselves, and `listeners.rs` calls what is to be called for news. `dirty_lines.rs` knows what the open epochs have
+//! written (`dirty.rs`). `failure.rs` is why nothing is acknowledged any more.
 
 #![forbid(unsafe_code)]
 
 mod admission;
 mod backpressure;
 mod barrier;
+mod boundary;
 mod clock;
 mod commit_leader;
 mod dirty;

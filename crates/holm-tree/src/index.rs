@@ -382,8 +382,8 @@ pub trait Index<K: Keys>: Send + Sync {
     /// As [`Clock::begin_snapshot`](holm_medium::Clock::begin_snapshot).
     fn begin_snapshot(&self) -> Result<(u64, Epoch)>;
     /// As [`Index::begin_snapshot`], between two epochs: the snapshot has every operation of the epoch that is
-    /// returned, and none of the next. Returns once that epoch is durable. Writers may see the snapshot before: if it
-    /// does not begin, `released` gets what they have retained for it, as from [`Index::close_snapshot`].
+    /// returned, and none of the next. Returns once that epoch is durable. Writers see the snapshot before: after
+    /// an error, `released` gets what they have retained for it, as from [`Index::close_snapshot`].
     ///
     /// # Errors
     /// As [`Clock::begin_snapshot_between_epochs`](holm_medium::Clock::begin_snapshot_between_epochs).

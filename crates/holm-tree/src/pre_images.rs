@@ -164,13 +164,11 @@ impl PreImages {
         self.newest_open.store(open.last().copied().unwrap_or(0), Ordering::SeqCst);
     }
 
-    /// Begins a generation with `begin`, which gets a function to call before any writer can see the generation.
-    pub(crate) fn begin<T>(&self, begin: impl FnOnce(&mut dyn FnMut(u64)) -> T) -> T {
-        begin(&mut |generation| {
-            let mut open = lock(&self.open);
-            open.insert(generation);
-            self.publish(&open);
-        })
+    /// Begins a generation. Called before any writer can see it.
+    pub(crate) fn begin(&self, generation: u64) {
+        let mut open = lock(&self.open);
+        open.insert(generation);
+        self.publish(&open);
     }
 
     /// Closes a generation. If it was the last open one, `end_snapshots` runs, which asks again whether one is open, at

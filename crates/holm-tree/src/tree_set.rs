@@ -30,6 +30,7 @@ use crate::remove_range::RangeRemoval;
 use crate::slab::Slab;
 use crate::split_node::fresh;
 use crate::superseded::Superseded;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::wait::back_off;
 use holm_medium::{
     Area, EarlierIndex, Epoch, Guard, Image, LeafIndex, Loc, MASK_BYTES, Medium, MediumError, Result, WriteHandle,
@@ -47,7 +48,7 @@ pub struct TreeSet<M: Medium, D: Design, K: Keys> {
     pub(crate) inner: InnerLevels<D>,
     pub(crate) descriptors: Slab<DescriptorOf<D>>,
     /// What leaves held when snapshots began.
-    pub(crate) pre_images: PreImages,
+    pub(crate) pre_images: Arc<PreImages>,
     /// Merges that have to wait until no snapshot is open.
     pub(crate) postponed: Postponed<K>,
     /// What a leaf index says of leaves, if one was loaded.
@@ -88,7 +89,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             keys,
             inner: InnerLevels::new(search),
             descriptors: Slab::default(),
-            pre_images: PreImages::default(),
+            pre_images: Arc::default(),
             postponed: Postponed::default(),
             loaded: OnceLock::new(),
         }
@@ -483,20 +484,21 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     }
 
     fn begin_snapshot(&self) -> Result<(u64, Epoch)> {
-        self.pre_images.begin(|begin| self.writer.storage().clock.begin_snapshot(begin))
+        self.writer.storage().clock.begin_snapshot(|generation| self.pre_images.begin(generation))
     }
 
     fn begin_snapshot_between_epochs(&self, released: &mut dyn FnMut(Released)) -> Result<(u64, Epoch)> {
+        let (pre_images, number) = (self.pre_images.clone(), Arc::new(AtomicU64::new(0)));
+        let begun = number.clone();
+        // In the thread that ends the epoch. The clock's hold orders the store before the look at it.
+        let begin = move |generation| {
+            pre_images.begin(generation);
+            begun.store(generation, Ordering::Relaxed);
+        };
         let clock = &self.writer.storage().clock;
-        let mut generation = 0;
-        let begun = self.pre_images.begin(|begin| {
-            clock.begin_snapshot_between_epochs(|number| {
-                generation = number;
-                begin(number);
-            })
-        });
-        begun.inspect_err(|_| {
-            self.pre_images.close(generation, |is_open| clock.end_snapshots(is_open)).into_iter().for_each(released);
+        clock.begin_snapshot_between_epochs(begin).inspect_err(|_| {
+            // 0, which no generation has, if it has not begun.
+            self.close_snapshot(number.load(Ordering::Relaxed)).into_iter().for_each(released);
         })
     }
 

@@ -2,12 +2,14 @@
 //!
 //! A keyspace exists while the catalog has its name. Leaves may carry a number that no name has: a crash cut off the
 //! keyspace's creation or its removal. Open frees these leaves. `entry` has what the catalog says of a keyspace,
-//! `free_numbers` the numbers of new ones, and `dropped` frees keyspaces.
+//! `trees` the trees by name, now and at
+//! the ends of epochs, `free_numbers` the numbers of new ones, and `dropped` frees keyspaces.
 
 mod dropped;
 mod entry;
 mod free_numbers;
 mod number;
+mod trees;
 
 use crate::error::{Error, Result};
 use crate::expiry::{Millis, StoredValue, ValueFormat};
@@ -27,6 +29,7 @@ use holm_tree::TreeRoot;
 pub(crate) use number::CATALOG;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use trees::Trees;
 
 /// The keyspace that every database has.
 pub(crate) const DEFAULT: &str = "default";
@@ -87,24 +90,6 @@ pub(crate) struct Catalog {
     dropped: DroppedTrees,
 }
 
-/// The trees that have a name.
-#[derive(Default)]
-struct Trees {
-    by_name: BTreeMap<String, Arc<KeyspaceTree>>,
-    by_number: BTreeMap<u32, Arc<KeyspaceTree>>,
-    /// The epochs in which trees of this session were created, by number.
-    created: BTreeMap<u32, Epoch>,
-    /// The epoch of the last creation or removal. An answer about names is durable once this epoch is.
-    changed: Epoch,
-}
-
-impl Trees {
-    fn add(&mut self, tree: Arc<KeyspaceTree>) {
-        self.by_number.insert(tree.root.keyspace(), tree.clone());
-        self.by_name.insert(tree.name.clone(), tree);
-    }
-}
-
 /// An entry of the catalog that cannot be read.
 pub(crate) struct DamagedName {
     pub(crate) payload: u64,
@@ -141,10 +126,14 @@ impl Catalog {
     /// Returns the keyspaces that the catalog named at the end of an epoch, except those that were dropped since. The
     /// caller keeps the epoch after that one active, and no keyspace is created or dropped meanwhile.
     pub(crate) fn names_at_end_of(&self, epoch: Epoch) -> Names {
-        let trees = self.read();
-        let is_older = |number: &u32| trees.created.get(number).is_none_or(|created| *created <= epoch);
-        let older = trees.by_number.iter().filter(|(number, _)| is_older(number));
-        older.map(|(number, tree)| (*number, NamedKeyspace::new(&tree.name, tree.options))).collect()
+        self.read().names_at_end_of(epoch)
+    }
+
+    /// From now on, and while the result lives, the catalog knows which keyspaces there were at the end of the active
+    /// epoch and of each later one.
+    pub(crate) fn follow(&self) -> FollowedNames<'_> {
+        self.write().follow();
+        FollowedNames(self)
     }
 
     /// Returns the tree of a number; the catalog's own has one, too.
@@ -168,21 +157,6 @@ impl Catalog {
 
     fn lock(&self) -> MutexGuard<'_, FreeNumbers> {
         self.numbers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    fn add(&self, tree: Arc<KeyspaceTree>, changed: Epoch) {
-        let mut trees = self.write();
-        trees.created.insert(tree.root.keyspace(), changed);
-        trees.add(tree);
-        trees.changed = trees.changed.max(changed);
-    }
-
-    fn take_away(&self, tree: &KeyspaceTree, changed: Epoch) {
-        let mut trees = self.write();
-        trees.by_number.remove(&tree.root.keyspace());
-        trees.created.remove(&tree.root.keyspace());
-        trees.by_name.remove(&tree.name);
-        trees.changed = trees.changed.max(changed);
     }
 }
 
@@ -316,7 +290,8 @@ impl Catalog {
         numbers.take();
         let operation =
             self.name_tree(store, &tree).inspect_err(|_| self.dropped.add(&tree, store.clock().active()))?;
-        self.add(tree.clone(), operation.epoch());
+        // While the operation is pinned: once its epoch has ended, the name is there.
+        self.write().add_in(operation.epoch(), tree.clone());
         drop(numbers);
         operation.finish()?;
         Ok(tree)
@@ -368,11 +343,12 @@ impl Catalog {
             let mut operation = Operation::begin(store)?;
             operation.remove(&self.names, name.as_bytes())?;
             tree.root.mark_dropped();
+            // While the operation is pinned: once its epoch has ended, the name is gone.
+            self.write().take_away(operation.epoch(), tree);
             drop(operation);
             // The code reads the active epoch after the mark is set, and does not use the removal's own label. The
             // clock may have advanced in between, and a writer of the next epoch may have missed the mark.
             let label = store.clock().active();
-            self.take_away(tree, label);
             self.dropped.add(tree, label);
         }
         drop(numbers);
@@ -385,5 +361,21 @@ impl Catalog {
     /// Frees the dropped trees that no backup reads: see [`Catalog::drop_keyspace`].
     pub(crate) fn free_dropped(&self, store: &WritableStore) -> Result<()> {
         self.dropped.free(store)
+    }
+}
+
+/// Which keyspaces there were at the ends of epochs: [`Catalog::follow`].
+pub(crate) struct FollowedNames<'a>(&'a Catalog);
+
+impl FollowedNames<'_> {
+    /// Returns the keyspaces at the end of an epoch that has ended since, in the order of their names.
+    pub(crate) fn at_end_of(&self, epoch: Epoch) -> Vec<Arc<KeyspaceTree>> {
+        self.0.read().at_end_of(epoch)
+    }
+}
+
+impl Drop for FollowedNames<'_> {
+    fn drop(&mut self) {
+        self.0.write().follow_no_more();
     }
 }

@@ -147,13 +147,29 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn feed(&self, bytes: usize) -> Result<Feed> {
-        self.engine.catalog.with_trees(|_| self.open_feed(bytes))
+        let engine = &self.engine;
+        let subscribers = engine.subscribers.clone().ok_or_else(|| Error::Unsupported {
+            what: format!(
+                "a change feed of the design {:?}: it keeps no states of epochs",
+                engine.store.index.design()
+            ),
+        })?;
+        engine.catalog.with_trees(|_| {
+            // The epoch cannot end before the feed is among those that want it.
+            let operation = Operation::begin_held_to_read(&engine.store)?;
+            let since = operation.epoch() - 1;
+            let queue = Arc::new(Queue::new(since, engine.catalog.names_at_end_of(since), bytes as u64));
+            subscribers.add(queue.clone());
+            drop(operation);
+            Ok(Feed { queue, subscribers })
+        })
     }
 
     /// Takes a snapshot, and opens a feed that continues it: the snapshot is the database at the end of the epoch
     /// [`Feed::since`], and the feed gives every epoch after that. Copy the snapshot, then apply the changes, and the
     /// copy stands at the end of each epoch in turn. Nothing is missing and nothing comes twice. Ends the active epoch
-    /// at once and waits until it is durable; writers do not wait.
+    /// at once and waits until it is durable. Writers do not wait meanwhile, and neither do other snapshots or the
+    /// creation of keyspaces.
     ///
     /// A [`Database::snapshot`] is taken within an epoch and does not join a feed. It may have a pair that was put and
     /// removed within that epoch, and the feed tells neither.
@@ -186,30 +202,10 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot_and_feed(&self, bytes: usize) -> Result<(Snapshot, Feed)> {
-        self.engine.catalog.with_trees(|trees| {
-            // The feed first: the snapshot's epoch may end at once.
-            let feed = self.open_feed(bytes)?;
-            let snapshot = Snapshot::between_epochs(&self.engine, trees)?;
-            feed.queue.skip_to(snapshot.epoch());
-            Ok((snapshot, feed))
-        })
-    }
-
-    /// Opens a feed while no keyspace is created or dropped.
-    fn open_feed(&self, bytes: usize) -> Result<Feed> {
-        let engine = &self.engine;
-        let subscribers = engine.subscribers.clone().ok_or_else(|| Error::Unsupported {
-            what: format!(
-                "a change feed of the design {:?}: it keeps no states of epochs",
-                engine.store.index.design()
-            ),
-        })?;
-        // The epoch cannot end before the feed is among those that want it.
-        let operation = Operation::begin_held(&engine.store, 0, 0)?;
-        let since = operation.epoch() - 1;
-        let queue = Arc::new(Queue::new(since, engine.catalog.names_at_end_of(since), bytes as u64));
-        subscribers.add(queue.clone());
-        drop(operation);
-        Ok(Feed { queue, subscribers })
+        // The feed first: the snapshot's epoch may end at once.
+        let feed = self.feed(bytes)?;
+        let snapshot = Snapshot::between_epochs(&self.engine)?;
+        feed.queue.skip_to(snapshot.epoch());
+        Ok((snapshot, feed))
     }
 }

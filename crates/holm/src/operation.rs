@@ -64,6 +64,15 @@ impl<'a> Operation<'a, Hold<'a>> {
         let hold = store.clock().hold(bytes, operations)?;
         Ok(Operation { store, guard: hold.pin()?, hold })
     }
+
+    /// The same for an operation that writes nothing. It does not wait while writers are throttled.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    pub(crate) fn begin_held_to_read(store: &'a WritableStore) -> Result<Self> {
+        let hold = store.clock().hold_to_read();
+        Ok(Operation { store, guard: hold.pin()?, hold })
+    }
 }
 
 impl WritableStore {

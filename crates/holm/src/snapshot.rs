@@ -112,9 +112,13 @@ impl Snapshot {
     }
 
     /// Takes a snapshot at the end of an epoch, once that is durable: it has everything of [`Snapshot::epoch`] and
-    /// nothing of the next epoch. `trees` are the keyspaces, and none is created or dropped meanwhile.
-    pub(crate) fn between_epochs(engine: &Arc<Engine>, trees: Vec<Arc<KeyspaceTree>>) -> Result<Self> {
-        Ok(Snapshot::new(OpenGeneration::begin_between_epochs(engine)?, trees))
+    /// nothing of the next epoch. Keyspaces are created and dropped meanwhile: it holds no lock of the catalog.
+    pub(crate) fn between_epochs(engine: &Arc<Engine>) -> Result<Self> {
+        // Before the epoch can end: a keyspace that is dropped in the next one is there at the end of this one.
+        let names = engine.catalog.follow();
+        let generation = OpenGeneration::begin_between_epochs(engine)?;
+        let trees = names.at_end_of(generation.epoch());
+        Ok(Snapshot::new(generation, trees))
     }
 
     pub(crate) fn generation(&self) -> &OpenGeneration {

@@ -151,6 +151,12 @@ impl Clock {
         Ok(hold)
     }
 
+    /// Keeps the active epoch from ending while the result lives, for operations that write nothing: the limit of what
+    /// is not durable does not hold them up.
+    pub fn hold_to_read(&self) -> Hold<'_> {
+        Hold::new(&self.labels)
+    }
+
     /// Marks lines as written in an epoch, which the caller has pinned.
     #[inline]
     pub fn mark(&self, epoch: Epoch, marks: impl IntoIterator<Item = LineSet>) {
@@ -213,8 +219,7 @@ impl Clock {
     /// Begins a generation of snapshots. Every operation that has validated its label by then belongs to the
     /// generation, and no operation that validates later; such an operation sees [`Guard::has_snapshots`]. `begin` gets
     /// the generation before any operation can see it. Returns the generation and the active epoch. O(1); waits for
-    /// operations that hold the clock, and for the end of the epoch if a snapshot is to begin with it. Also after the
-    /// end of all: operations that have pinned an epoch may still go on.
+    /// operations that hold the clock. Also after the end of all: operations that have pinned an epoch may still go on.
     ///
     /// # Errors
     /// Those of [`Clock::wait_durable`], where it waits.
@@ -223,27 +228,28 @@ impl Clock {
             if let Some(begun) = self.labels.begin_snapshot(&mut begin)? {
                 return Ok(begun);
             }
-            // After millions of snapshots, or before one whose generation is set, the next epoch must begin first.
+            // After millions of snapshots, the next epoch must begin first.
             self.wait_durable(self.active())?;
         }
     }
 
     /// As [`Clock::begin_snapshot`], at the end of an epoch: every operation of that epoch belongs to the generation,
-    /// and no operation of the next. Returns the generation and the epoch, once the epoch is durable; requests its end
-    /// at once. One call waits for another.
+    /// and no operation of the next. The thread that ends the epoch calls `begin`. Returns the generation and the
+    /// epoch, once the epoch is durable; requests its end at once. One call waits for another, and no other caller
+    /// waits for one: snapshots that begin within the epoch come before it.
     ///
     /// # Errors
-    /// As [`Clock::wait_durable`]; [`MediumError::OutOfEpochs`] in the last epoch. The generation may have begun or
-    /// not, and belongs to nobody.
-    pub fn begin_snapshot_between_epochs(&self, begin: impl FnMut(u64)) -> Result<(u64, Epoch)> {
+    /// As [`Clock::wait_durable`]; [`MediumError::OutOfEpochs`] in the last epoch. The generation has begun if `begin`
+    /// has been called, and belongs to nobody; otherwise it never begins.
+    pub fn begin_snapshot_between_epochs(&self, begin: impl FnOnce(u64) + Send + 'static) -> Result<(u64, Epoch)> {
         let _one = self.between_epochs.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let generation = self.labels.request_snapshot(begin)?;
+        self.labels.request_snapshot(Box::new(begin))?;
         loop {
             let waited = self.wait_durable(self.active()).and_then(|()| self.labels.failure().refuse_if_ended());
             let begun = self.labels.requested_snapshot(waited.is_err());
             waited?;
-            if let Some(epoch) = begun {
-                return Ok((generation, epoch));
+            if let Some(begun) = begun {
+                return Ok(begun);
             }
         }
     }
@@ -485,38 +491,41 @@ mod tests {
         }
     }
 
-    /// A snapshot that begins while another one waits for the end of the epoch comes after it, with another generation.
+    /// A snapshot that begins while another one waits for the end of the epoch comes before it, and does not wait.
     #[test]
-    fn a_snapshot_begins_after_one_that_begins_with_the_epoch() {
+    fn a_snapshot_begins_before_one_that_begins_with_the_next_epoch() {
         let clock = clock();
         let (said, begun) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             let between =
-                scope.spawn(|| clock.begin_snapshot_between_epochs(|generation| said.send(generation).unwrap()));
-            let first = begun.recv().unwrap();
-            let within = scope.spawn(|| clock.begin_snapshot(|_| ()));
-            // Both ask for the end of the epoch.
+                scope.spawn(|| clock.begin_snapshot_between_epochs(move |generation| said.send(generation).unwrap()));
+            // It asks for the end of the epoch.
             assert!(!clock.sleep(None));
-            std::thread::sleep(Duration::from_millis(20));
-            assert!(!within.is_finished());
+            assert_eq!(clock.begin_snapshot(|_| ()).unwrap(), (1, FIRST_EPOCH));
+            assert!(begun.try_recv().is_err());
             let ended = clock.advance();
+            assert_eq!(begun.try_recv(), Ok(2));
+            assert_eq!(clock.begin_snapshot(|_| ()).unwrap(), (3, FIRST_EPOCH + 1));
             clock.publish(ended);
-            assert_eq!(between.join().unwrap().unwrap(), (first, FIRST_EPOCH));
-            assert_eq!(within.join().unwrap().unwrap(), (first + 1, FIRST_EPOCH + 1));
+            assert_eq!(between.join().unwrap().unwrap(), (2, FIRST_EPOCH));
         });
     }
 
-    /// One that is taken back gives its generation to no other: its owner then closes that one.
+    /// One that is withdrawn never begins: nobody would end it.
     #[test]
-    fn a_snapshot_that_does_not_begin_keeps_its_generation() {
+    fn a_snapshot_that_is_withdrawn_does_not_begin_with_a_later_epoch() {
         let clock = clock();
         let (said, begun) = std::sync::mpsc::channel();
-        let failed = clock.begin_snapshot_between_epochs(|generation| {
-            said.send(generation).unwrap();
+        std::thread::scope(|scope| {
+            let between =
+                scope.spawn(|| clock.begin_snapshot_between_epochs(move |generation| said.send(generation).unwrap()));
+            assert!(!clock.sleep(None));
             clock.poison(&MediumError::Poisoned { why: "a test".into() });
+            assert!(between.join().unwrap().is_err());
         });
-        assert!(failed.is_err());
-        assert_eq!(clock.begin_snapshot(|_| ()).unwrap().0, begun.recv().unwrap() + 1);
+        clock.advance();
+        assert!(begun.try_recv().is_err());
+        assert_eq!(clock.begin_snapshot(|_| ()).unwrap().0, 1);
     }
 
     /// Operations that have pinned an epoch may still change what a reader of a closed storage looks at.

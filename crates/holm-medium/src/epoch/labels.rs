@@ -3,13 +3,14 @@
 #![forbid(unsafe_code)]
 
 use super::barrier::Barrier;
+use super::boundary::{BeginSnapshot, Boundary};
 use super::failure::Failure;
 use super::instant::{Instant, MOST_SNAPSHOTS};
 use super::label::{Epoch, LAST_EPOCH};
 use super::stuck::{Stuck, WaitMonitor};
 use crate::error::Result;
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
-use crate::sync::{PerThread, RwLock, RwLockReadGuard, sleep, spin_loop, yield_now};
+use crate::sync::{Mutex, MutexGuard, PerThread, RwLock, RwLockReadGuard, sleep, spin_loop, yield_now};
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::AtomicU64 as Count;
 use std::time::Duration;
@@ -65,10 +66,8 @@ pub(super) struct Labels {
     generation: AtomicU64,
     /// How many snapshots the active epoch has had. Changed under the exclusive hold.
     snapshots: AtomicU64,
-    /// The generation of the snapshot that is to begin with the next epoch; 0 if there is none.
-    requested: AtomicU64,
-    /// The last epoch with whose end such a snapshot began.
-    between: AtomicU64,
+    /// The snapshot that is to begin with the next epoch.
+    boundary: Mutex<Boundary>,
     /// The active epoch while `active` reads closed.
     resume: AtomicU64,
     durable: CachePadded<AtomicU64>,
@@ -89,8 +88,7 @@ impl Labels {
             active: CachePadded::new(AtomicU64::new(active)),
             generation: AtomicU64::new(0),
             snapshots: AtomicU64::new(0),
-            requested: AtomicU64::new(0),
-            between: AtomicU64::new(0),
+            boundary: Mutex::default(),
             resume: AtomicU64::new(active),
             durable: CachePadded::new(AtomicU64::new(active - 1)),
             slots: PerThread::new(),
@@ -157,12 +155,12 @@ impl Labels {
 
     /// Begins a generation of snapshots: every operation that has validated its label belongs to it, and no operation
     /// that validates later. `begin` gets the generation before any operation can. Returns the generation and the
-    /// active epoch; `None` if the epoch has had too many of them, or if one is to begin with the next epoch. No
-    /// operation belongs to one that begins after the end of all.
+    /// active epoch; `None` if the epoch has had too many of them. No operation belongs to one that begins after the
+    /// end of all.
     pub(super) fn begin_snapshot(&self, begin: impl FnOnce(u64)) -> Result<Option<(u64, Epoch)>> {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         let snapshots = self.snapshots.load(Ordering::Relaxed);
-        if snapshots >= MOST_SNAPSHOTS || self.requested.load(Ordering::Relaxed) != 0 {
+        if snapshots >= MOST_SNAPSHOTS {
             self.failure.refuse_if_ended()?;
             return Ok(None);
         }
@@ -179,44 +177,46 @@ impl Labels {
     }
 
     /// Asks for a generation of snapshots that begins when the active epoch ends: all operations of that epoch belong
-    /// to it, and none of the next. `begin` gets the generation before any operation can. No other request may pend.
-    pub(super) fn request_snapshot(&self, begin: impl FnOnce(u64)) -> Result<u64> {
+    /// to it, and none of the next. `begin` gets the generation then, before any operation can. No other request may
+    /// pend. Other snapshots may begin before it.
+    pub(super) fn request_snapshot(&self, begin: BeginSnapshot) -> Result<()> {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.failure.refuse_if_ended()?;
-        let generation = self.generation.load(Ordering::Relaxed) + 1;
-        begin(generation);
-        self.requested.store(generation, Ordering::Relaxed);
-        Ok(generation)
+        *self.boundary() = Boundary::Requested(begin);
+        Ok(())
     }
 
-    /// Returns the epoch with whose end the requested generation has begun. If it has not begun yet, `None`; then
-    /// `withdraw` ends the request, and the generation never begins.
-    pub(super) fn requested_snapshot(&self, withdraw: bool) -> Option<Epoch> {
+    /// Returns the requested generation and the epoch with whose end it has begun. If it has not begun yet, `None`;
+    /// then `withdraw` ends the request, and the generation never begins.
+    pub(super) fn requested_snapshot(&self, withdraw: bool) -> Option<(u64, Epoch)> {
         let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let requested = self.requested.load(Ordering::Relaxed);
-        let pending = requested != 0;
-        if withdraw && pending {
-            self.requested.store(0, Ordering::Relaxed);
-            // Its owner still has it, and gives it back by its number: no other snapshot may get the same one.
-            self.snapshots.store(self.snapshots.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-            self.generation.store(requested, Ordering::Release);
+        let mut boundary = self.boundary();
+        if let Boundary::Begun(generation, epoch) = *boundary {
+            return Some((generation, epoch));
         }
-        (!pending).then(|| self.between.load(Ordering::Relaxed))
+        if withdraw {
+            *boundary = Boundary::Unwanted;
+        }
+        None
+    }
+
+    /// Taken under the exclusive hold only, and so never awaited.
+    fn boundary(&self) -> MutexGuard<'_, Boundary> {
+        self.boundary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Shows the epoch after `ended`, under the exclusive hold, and begins the snapshot that was requested.
     fn show_next(&self, ended: Epoch) {
-        let requested = self.requested.load(Ordering::Relaxed);
-        if requested == 0 {
-            return self.show(ended + 1);
-        }
-        self.requested.store(0, Ordering::Relaxed);
-        self.between.store(ended, Ordering::Relaxed);
+        let mut boundary = self.boundary();
+        let Some(begin) = boundary.take_request() else { return self.show(ended + 1) };
+        let generation = self.generation.load(Ordering::Relaxed) + 1;
+        begin(generation);
+        *boundary = Boundary::Begun(generation, ended);
         self.snapshots.store(1, Ordering::Relaxed);
-        self.generation.store(requested, Ordering::Release);
+        self.generation.store(generation, Ordering::Release);
         // One store for both: an operation that validated before belongs to the epoch and to the snapshot, and one that
         // validates later to neither. The orders are those of `begin_snapshot`.
-        self.active.store(self.now().in_epoch(ended + 1).with_snapshot(requested).0, Ordering::SeqCst);
+        self.active.store(self.now().in_epoch(ended + 1).with_snapshot(generation).0, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 

@@ -1,10 +1,11 @@
 //! Snapshots between two epochs: an operation belongs to the snapshot if it belongs to the epoch that ends.
 
-use crate::clock;
 use crate::explore::{caught, explore};
+use crate::{clock, note};
 use holm_medium::{Clock, Epoch};
 use shuttle::sync::Mutex;
 use shuttle::thread;
+use std::sync::Arc;
 
 /// The epoch and the generation under which an operation took effect. The lock of their list is the operations' latch.
 type Effect = (Epoch, u64);
@@ -38,12 +39,13 @@ fn boundaries(within: bool) {
         let ticker = scope.spawn(|| tick(&clock));
         let writers = [(); 2].map(|()| scope.spawn(|| (0..4).for_each(|_| write(&clock, &effects))));
         for _ in 0..2 {
-            let mut generations = vec![];
-            let begin = |generation| generations.push(generation);
+            let generations = Arc::new(std::sync::Mutex::new(vec![]));
+            let said = generations.clone();
+            let begin = move |generation| note(&said).push(generation);
             let (generation, epoch) =
                 if within { clock.begin_snapshot(begin) } else { clock.begin_snapshot_between_epochs(begin) }
                     .expect("open");
-            assert_eq!(generations, [generation], "no writer has seen it before");
+            assert_eq!(*note(&generations), [generation], "no writer has seen it before");
             assert!(within || clock.durable() >= epoch, "it is durable");
             begun.push((generation, epoch));
         }

@@ -6,6 +6,7 @@ use crate::tools::{self, folder};
 use crate::waits::within_a_while;
 use holm::{Database, Durability, Keyspace};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread;
 
 /// A call and its name.
@@ -39,16 +40,21 @@ impl Held {
         while self.disk.begun_writes() == begun {
             thread::yield_now();
         }
-        let waits = |(_, call): &&Call| {
-            let (db, space, call) = (self.db.clone(), self.space.clone(), *call);
-            within_a_while(move || call(&db, &space)).is_none()
-        };
-        let waiting: Vec<_> = calls.iter().filter(waits).map(|(name, _)| name).collect();
+        let waiting = self.waiting(calls);
         let is_held = !writer.is_finished();
         drop(held);
         writer.join().expect("no panic").expect("a disk");
         assert!(waiting.is_empty(), "calls that wait for the disk: {waiting:?}");
         assert!(is_held, "the disk has answered");
+    }
+
+    /// Makes calls, and returns the names of those that go on for ever.
+    fn waiting(&self, calls: &[Call]) -> Vec<&'static str> {
+        let waits = |(_, call): &&Call| {
+            let (db, space, call) = (self.db.clone(), self.space.clone(), *call);
+            within_a_while(move || call(&db, &space)).is_none()
+        };
+        calls.iter().filter(waits).map(|(name, _)| *name).collect()
     }
 }
 
@@ -94,5 +100,54 @@ fn what_promises_no_durability_does_not_wait_for_the_disk() {
             ("check", |db, _| tools::assert_sound(db)),
             ("feed", |db, _| drop(db.feed(1 << 20))),
         ]);
+    }
+}
+
+/// A snapshot that begins with a feed waits for the end of two epochs. It held the catalog's lock meanwhile, and the
+/// number of the snapshot, which later ones waited for.
+#[test]
+fn nothing_waits_for_a_snapshot_that_begins_with_a_feed() {
+    for durability in [Durability::default(), Durability::OnSync] {
+        let held = Held::new(durability);
+        if held.db.feed(1 << 20).is_err() {
+            // A design without epochs.
+            return;
+        }
+        let beginner = held.db.clone();
+        let (begin, begins) = channel();
+        let begun = thread::spawn(move || {
+            let () = begins.recv().expect("the test goes on");
+            beginner.snapshot_and_feed(1 << 20).map(|(snapshot, feed)| (snapshot.keyspaces(), feed))
+        });
+        let lock = held.disk.hold_log();
+        let before = held.disk.begun_writes();
+        held.space.insert("k", "w").expect("room");
+        let _sync = held.db.begin_sync().expect("open");
+        while held.disk.begun_writes() == before {
+            thread::yield_now();
+        }
+        begin.send(()).expect("it waits");
+        while held.db.stats().feeds.open == 0 {
+            thread::yield_now();
+        }
+        let waiting = held.waiting(&[
+            ("keyspaces", |db, _| assert_eq!(db.keyspaces().expect("a catalog"), ["default", "s"])),
+            ("insert", |_, space| space.insert("l", "v").expect("room")),
+            ("keyspace", |db, _| drop(db.keyspace("new").expect("room"))),
+            ("snapshot", |db, _| {
+                let snapshot = db.snapshot().expect("open");
+                db.keyspace("new").and_then(|space| space.insert("k", "v")).expect("room");
+                assert!(snapshot.keyspace("new").expect("made").is_empty().expect("sound"));
+            }),
+            ("snapshot_within", |db, _| drop(db.snapshot_within(Default::default()).expect("open"))),
+            ("feed", |db, _| drop(db.feed(1 << 20).expect("open"))),
+        ]);
+        let is_waiting = !begun.is_finished();
+        drop(lock);
+        let (names, _feed) = begun.join().expect("no panic").expect("a disk");
+        assert!(waiting.is_empty(), "calls that wait for the disk: {waiting:?}");
+        assert!(is_waiting, "the disk has answered");
+        assert_eq!(names, ["default", "new", "s"], "they were there at the end of its epoch");
+        tools::assert_sound(&held.db);
     }
 }

@@ -26,6 +26,7 @@ mod expiry;
 mod expiry_model;
 mod families;
 mod feeds;
+mod feeds_of_names;
 mod files;
 mod full;
 mod gaps;

@@ -1,0 +1,92 @@
+//! The trees that have a name, now and at the ends of epochs.
+//!
+//! A creation or removal of a name is noted with the label of its operation, and while that is pinned. So the names at
+//! the end of an epoch are known once the epoch has ended: no lock needs to be held until then.
+
+use crate::feed::{NamedKeyspace, Names};
+use crate::keyspace_tree::KeyspaceTree;
+use holm_medium::Epoch;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The trees that have a name.
+#[derive(Default)]
+pub(super) struct Trees {
+    pub(super) by_name: BTreeMap<String, Arc<KeyspaceTree>>,
+    pub(super) by_number: BTreeMap<u32, Arc<KeyspaceTree>>,
+    /// The epochs in which trees of this session were created, by number.
+    created: BTreeMap<u32, Epoch>,
+    /// The epoch of the last creation or removal. An answer about names is durable once this epoch is.
+    pub(super) changed: Epoch,
+    /// The number of those that follow the names.
+    followers: u32,
+    /// The trees that have lost their names while there was a follower.
+    former: Vec<Former>,
+}
+
+/// A tree that has lost its name.
+struct Former {
+    tree: Arc<KeyspaceTree>,
+    /// The epoch of its creation; 0 before this session.
+    created: Epoch,
+    removed: Epoch,
+}
+
+impl Trees {
+    pub(super) fn add(&mut self, tree: Arc<KeyspaceTree>) {
+        self.by_number.insert(tree.root.keyspace(), tree.clone());
+        self.by_name.insert(tree.name.clone(), tree);
+    }
+
+    /// Adds a tree that gets its name in an epoch, which the caller has pinned.
+    pub(super) fn add_in(&mut self, epoch: Epoch, tree: Arc<KeyspaceTree>) {
+        self.created.insert(tree.root.keyspace(), epoch);
+        self.add(tree);
+        self.changed = self.changed.max(epoch);
+    }
+
+    /// Takes a tree away that loses its name in an epoch, which the caller has pinned.
+    pub(super) fn take_away(&mut self, epoch: Epoch, tree: &Arc<KeyspaceTree>) {
+        self.by_number.remove(&tree.root.keyspace());
+        self.by_name.remove(&tree.name);
+        let created = self.created.remove(&tree.root.keyspace()).unwrap_or_default();
+        if self.followers > 0 {
+            self.former.push(Former { tree: tree.clone(), created, removed: epoch });
+        }
+        self.changed = self.changed.max(epoch);
+    }
+
+    /// Notes the removals of names from now on.
+    pub(super) fn follow(&mut self) {
+        self.followers += 1;
+    }
+
+    /// Takes a call of [`Trees::follow`] back.
+    pub(super) fn follow_no_more(&mut self) {
+        self.followers -= 1;
+        if self.followers == 0 {
+            self.former = Vec::new();
+        }
+    }
+
+    /// The trees of the present names that were there at the end of an epoch.
+    fn older(&self, epoch: Epoch) -> impl Iterator<Item = &Arc<KeyspaceTree>> {
+        let is_older = move |number: &u32| self.created.get(number).is_none_or(|created| *created <= epoch);
+        self.by_number.iter().filter(move |(number, _)| is_older(number)).map(|(_, tree)| tree)
+    }
+
+    /// Returns the keyspaces that had names at the end of an epoch, except those that have lost them since.
+    pub(super) fn names_at_end_of(&self, epoch: Epoch) -> Names {
+        let named = |tree: &Arc<KeyspaceTree>| (tree.root.keyspace(), NamedKeyspace::new(&tree.name, tree.options));
+        self.older(epoch).map(named).collect()
+    }
+
+    /// Returns the keyspaces that had names at the end of an epoch, in the order of their names. A follower was there
+    /// before the epoch ended.
+    pub(super) fn at_end_of(&self, epoch: Epoch) -> Vec<Arc<KeyspaceTree>> {
+        let was_there = |former: &&Former| former.created <= epoch && epoch < former.removed;
+        let former = self.former.iter().filter(was_there).map(|former| &former.tree);
+        let by_name: BTreeMap<_, _> = self.older(epoch).chain(former).map(|tree| (&tree.name, tree)).collect();
+        by_name.into_values().cloned().collect()
+    }
+}
