@@ -1,4 +1,4 @@
-//! When retired space and log records may be reused: this file alone decides.
+//! When retired space may be reused: this file alone decides.
 //!
 //! Two rules. The *grace period*: an operation labelled `f` runs while every epoch up to `f - 2` is durable, so a
 //! crash recovers an epoch `f - 2` or later. Only the states before `r` refer to what was retired in epoch `r`. It is
@@ -11,7 +11,8 @@
 //! ```
 //!
 //! The *floors*: a reader of the state of an epoch `g` registers `g` while it lives. Space retired in `g` or later is
-//! not reused; a floor of the other kind retains the log from `g` on. Without a floor the check costs one relaxed load.
+//! not reused. Without a floor the check costs one relaxed load. No floor retains the log: nothing outside of recovery
+//! reads it.
 //!
 //! The store registers no floor of records. A snapshot keeps single records, by the pre-images of leaves
 //! (`pre_images.rs` of `holm-tree`), because a floor would retain everything that is replaced while it is open. Where
@@ -33,20 +34,17 @@ pub enum FloorKind {
     Space,
     /// Leaf blocks.
     Blocks,
-    /// Records of the epoch log. Only the checkpoint at close releases retained records, so writers wait once both
-    /// segments are full: a reader of the log must drop its floor in time.
-    Log,
 }
 
 /// The floors of a storage.
 pub struct Retention {
     /// The least floor of each kind; if there is none, a value greater than any epoch.
-    lowest: [AtomicU64; 3],
+    lowest: [AtomicU64; 2],
     /// The number of floors per epoch.
-    floors: Mutex<[BTreeMap<Epoch, usize>; 3]>,
+    floors: Mutex<[BTreeMap<Epoch, usize>; 2]>,
 }
 
-/// Retains space or log while it lives. Dropping it never waits.
+/// Retains space while it lives. Dropping it never waits.
 pub struct Floor {
     retention: Arc<Retention>,
     kind: FloorKind,
@@ -55,7 +53,7 @@ pub struct Floor {
 
 impl Default for Retention {
     fn default() -> Self {
-        Retention { lowest: [(); 3].map(|()| AtomicU64::new(Epoch::MAX)), floors: Mutex::default() }
+        Retention { lowest: [(); 2].map(|()| AtomicU64::new(Epoch::MAX)), floors: Mutex::default() }
     }
 }
 
@@ -81,11 +79,6 @@ impl Retention {
         epoch < self.lowest[FloorKind::Space as usize].load(Ordering::Acquire)
     }
 
-    /// Whether the log's records up to epoch `until` may be released, once a checkpoint covers them.
-    pub fn may_release_log(&self, until: Epoch) -> bool {
-        until < self.lowest[FloorKind::Log as usize].load(Ordering::Acquire)
-    }
-
     /// Retains the state of `epoch` and everything later. The caller has pinned `epoch` or holds the clock in it, or
     /// tells writers of the floor's owner only after this: an operation that begins two epochs later, or knows the
     /// owner, then sees the floor.
@@ -102,13 +95,13 @@ impl Retention {
     }
 
     /// Called under the lock, so the last store covers every registration.
-    fn publish(&self, kind: FloorKind, floors: &[BTreeMap<Epoch, usize>; 3]) {
+    fn publish(&self, kind: FloorKind, floors: &[BTreeMap<Epoch, usize>; 2]) {
         let lowest = floors[kind as usize].keys().next().copied().unwrap_or(Epoch::MAX);
         // Release: the reads of a floor's owner come before any reuse that the end of the floor allows.
         self.lowest[kind as usize].store(lowest, Ordering::Release);
     }
 
-    fn lock(&self) -> MutexGuard<'_, [BTreeMap<Epoch, usize>; 3]> {
+    fn lock(&self) -> MutexGuard<'_, [BTreeMap<Epoch, usize>; 2]> {
         self.floors.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -183,12 +176,13 @@ mod tests {
         assert_eq!((allowed(20), retention.lowest(FloorKind::Space)), ((4..7).collect(), Some(7)), "registered twice");
         drop(again);
         assert_eq!((allowed(20), allowed(9)), ((4..10).collect(), (4..8).collect()));
-        assert!(retention.may_release_log(Epoch::MAX - 1), "a floor of one kind is none of the other");
+        assert_eq!(retention.lowest(FloorKind::Blocks), None, "a floor of one kind is none of the other");
         drop(ten);
         assert_eq!((allowed(20), retention.lowest(FloorKind::Space)), (all, None));
-        let log = retention.retain(FloorKind::Log, 12);
-        assert!(retention.may_release_log(11) && !retention.may_release_log(12) && retention.may_reuse_young(12));
-        drop(log);
-        assert!(retention.may_release_log(12));
+        let blocks = retention.retain(FloorKind::Blocks, 12);
+        let both = |retired| (retention.may_reuse_block(retired, 20), retention.may_reuse(retired, 20));
+        assert_eq!((both(11), both(12)), ((true, true), (false, true)));
+        drop(blocks);
+        assert_eq!(both(12), (true, true));
     }
 }

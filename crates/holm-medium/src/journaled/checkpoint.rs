@@ -22,16 +22,11 @@ use crate::sync::MutexGuard;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::vfs::write_all_at;
 
-/// Takes a checkpoint, if the log holds anything and no floor retains it.
+/// Takes a checkpoint, if the log holds anything.
 pub(super) fn checkpoint(shared: &Shared) -> Result<()> {
     let epoch = {
         let mut journal = shared.journal();
-        let (held, awaits_release) = (journal.log.used_bytes(), journal.log.awaits_release());
-        if held == 0 && !awaits_release {
-            return Ok(());
-        }
-        let until = if awaits_release { journal.until } else { journal.epoch };
-        if !shared.storage().space.retention().may_release_log(until) {
+        if journal.log.used_bytes() == 0 && !journal.log.awaits_release() {
             return Ok(());
         }
         leave_segments(&mut journal)?

@@ -1,6 +1,6 @@
 //! Closing: brings everything into the data files and writes the clean mark.
 //!
-//! The steps are those of a checkpoint. Closing differs in four ways. It waits for no floor and for no space. It notes
+//! The steps are those of a checkpoint. Closing differs in four ways. It waits for no space. It notes
 //! the length in use and the checksum of the leaves, which an open without an index compares. It writes the leaf index.
 //! It leaves no record in any segment.
 
@@ -24,8 +24,7 @@ pub type MakeIndex<'a> = &'a dyn Fn() -> Result<Option<LeafIndex>>;
 pub(super) fn close(shared: &Shared, make_index: MakeIndex<'_>) -> Result<Option<MediumError>> {
     if shared.journal().log.awaits_release() {
         // The last record may have switched to a free segment. One checkpoint releases what lies before the switch.
-        // Recovery would believe a clean mark over what lies behind it, and lose that. No floor keeps it from being
-        // released.
+        // Recovery would believe a clean mark over what lies behind it, and lose that.
         let epoch = leave_segments(&mut shared.journal())?;
         release_segments(shared, epoch)?;
         if let Some(error) = shared.postponed() {
