@@ -147,7 +147,8 @@ impl Database {
     }
 
     /// Makes everything durable, closes the database and releases its lock. Every object that was made with it then
-    /// raises `ClosedError`. A second call does nothing.
+    /// raises `ClosedError`. A second call does nothing. Within a function that `transact` calls, the lock is released
+    /// when `transact` returns.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || self.session.close())
     }

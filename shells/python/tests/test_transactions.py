@@ -180,6 +180,21 @@ def test_a_function_that_ends_its_transaction_or_closes(db: holm.Database) -> No
             db.transact(end)
 
 
+def test_a_function_that_closes_leaves_nothing_and_frees_the_lock_at_its_end(db: holm.Database) -> None:
+    def close(tx: holm.Transaction) -> None:
+        tx["north"] = "coral"
+        db.close()
+        with pytest.raises(holm.ClosedError):
+            tx["south"] = "sand"
+        with pytest.raises(holm.LockedError):
+            holm.open(db.path)
+
+    with pytest.raises(holm.ClosedError):
+        db.transact(close)
+    with holm.open(db.path) as again:
+        assert again.recovery()["source"] == "clean_shutdown" and "north" not in again
+
+
 def test_a_lent_transaction_outlives_nothing(db: holm.Database) -> None:
     kept: list[Any] = []
 
