@@ -113,7 +113,8 @@ impl<'a> Steps<'a> {
             return false;
         }
         let Self { shared, random, draws, .. } = self;
-        let evenly = matches!(self.workload, Workload::Gets | Workload::Scans | Workload::Transfers);
+        use Workload::{Gets, Overwrites, Scans, Transfers};
+        let evenly = matches!(self.workload, Gets | Scans | Overwrites | Transfers);
         match evenly {
             true => draws.iter_mut().for_each(|draw| *draw = random.random_range(0..self.plan.records)),
             false => draws.iter_mut().for_each(|draw| *draw = shared.zipf.rank(random.random())),
@@ -139,7 +140,7 @@ impl<'a> Steps<'a> {
             Workload::D => self.read_latest(),
             Workload::E => self.scan_some(),
             Workload::Scans => self.scan(SCANNED),
-            Workload::Updates => self.update(),
+            Workload::Updates | Workload::Overwrites => self.update(),
             Workload::Transfers | Workload::SkewedTransfers => self.transfer(),
         };
         step.map(Some)

@@ -23,6 +23,8 @@ pub enum Workload {
     F,
     /// Updates, zipf: the cost of single commits.
     Updates,
+    /// Updates, all records equally often.
+    Overwrites,
     /// Reads, all records equally often.
     Gets,
     /// Scans of 10 pairs, from all records equally often.
@@ -39,7 +41,7 @@ pub enum Workload {
 
 impl Workload {
     /// Every workload, in the order of reports.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Load,
         Self::A,
         Self::B,
@@ -48,6 +50,7 @@ impl Workload {
         Self::E,
         Self::F,
         Self::Updates,
+        Self::Overwrites,
         Self::Gets,
         Self::Scans,
         Self::Batches,
@@ -67,6 +70,7 @@ impl Workload {
             Self::E => "e",
             Self::F => "f",
             Self::Updates => "updates",
+            Self::Overwrites => "overwrites",
             Self::Gets => "gets",
             Self::Scans => "scans",
             Self::Batches => "batches",

@@ -16,6 +16,7 @@ struct Calls {
     scan_counts: HashMap<usize, u64>,
     batches: u64,
     reads_of: HashMap<Vec<u8>, u64>,
+    updates_of: HashMap<Vec<u8>, u64>,
     fail_at_insert: Option<u64>,
 }
 
@@ -31,7 +32,10 @@ impl Engine for Map {
         let mut calls = self.0.lock().unwrap();
         match calls.pairs.insert(key.into(), value.into()) {
             None => calls.inserts += 1,
-            Some(_) => calls.updates += 1,
+            Some(_) => {
+                calls.updates += 1;
+                *calls.updates_of.entry(key.into()).or_default() += 1;
+            }
         }
         if calls.fail_at_insert == Some(calls.inserts) { Err("the disk is full".into()) } else { Ok(()) }
     }
@@ -108,9 +112,14 @@ fn load_inserts_every_record_once_with_its_value() {
 
 #[test]
 fn mixes_count_exactly_and_keep_their_shares() {
-    for (workload, write_share) in
-        [(Workload::A, 0.5), (Workload::B, 0.05), (Workload::C, 0.0), (Workload::F, 0.5), (Workload::Updates, 1.0)]
-    {
+    for (workload, write_share) in [
+        (Workload::A, 0.5),
+        (Workload::B, 0.05),
+        (Workload::C, 0.0),
+        (Workload::F, 0.5),
+        (Workload::Updates, 1.0),
+        (Workload::Overwrites, 1.0),
+    ] {
         for threads in [1, 2] {
             let (outcome, calls) = measured(workload, threads);
             assert_eq!(outcome.operations, writes(&outcome) + reads(&outcome), "{workload}");
@@ -157,6 +166,17 @@ fn the_most_popular_record_has_its_share_of_the_reads() {
     let most = calls.reads_of.values().max().copied().unwrap_or(0);
     let zeta: f64 = (1..=5000).map(|rank| f64::from(rank).powf(-0.99)).sum();
     assert_share(most, calls.reads, 1.0 / zeta);
+}
+
+/// An engine that caches what is popular gains from it with updates, and cannot with overwrites.
+#[test]
+fn overwrites_have_no_popular_record_and_updates_do() {
+    let share_of_most = |workload| {
+        let (_, calls) = measured(workload, 1);
+        calls.updates_of.values().max().copied().unwrap_or(0) as f64 / calls.updates as f64
+    };
+    let (even, skewed) = (share_of_most(Workload::Overwrites), share_of_most(Workload::Updates));
+    assert!(even * 4.0 < skewed, "overwrites {even}, updates {skewed}");
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(crate) enum Choice {
     F,
     /// Updates alone
     Updates,
+    /// Updates alone, all records equally often
+    Overwrites,
     /// New records in atomic batches of 1000
     Batches,
 }
@@ -45,6 +47,7 @@ impl Choice {
             Self::E => Workload::E,
             Self::F => Workload::F,
             Self::Updates => Workload::Updates,
+            Self::Overwrites => Workload::Overwrites,
             Self::Batches => Workload::Batches,
         }
     }
