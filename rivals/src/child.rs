@@ -3,11 +3,11 @@
 //! process, so that no engine inherits another's heap, threads or caches. Orders arrive as JSON in one argument; events
 //! leave as JSON lines.
 
-use crate::confine::Confinement;
 use crate::engines::{Durability, entry};
 use crate::memory::{Memory, MemorySampler, Space, disk_bytes};
 use crate::prefixes::Source;
 use anyhow::{Context, Result, anyhow, ensure};
+use holm_bench::confine::Confinement;
 use holm_bench::{BoxError, Engine, Keys, Outcome, Plan, Values, Workload, balances, fill, key, run};
 use std::io::Write;
 use std::path::PathBuf;
@@ -94,7 +94,7 @@ fn name_keys(order: &mut Order) -> Result<()> {
 }
 
 fn carry_out(order: &Order) -> Result<()> {
-    order.confined.iter().try_for_each(Confinement::enter)?;
+    order.confined.iter().try_for_each(Confinement::enter).context("cannot limit the memory")?;
     match &order.task {
         Task::Measure(steps) => measure(order, steps),
         Task::InsertUntilKilled => insert_until_killed(order),

@@ -1,7 +1,8 @@
 //! The list of engines, one line each. An adapter is a file below with one function, `open`. It opens or creates a
 //! store in a folder, in one of two durability classes, and returns it as an [`Engine`]; dropping the engine closes the
-//! store. Every store that has a cache gets [`CACHE_BYTES`], or half of its memory if that is limited. Everything else
-//! is default except compression, which is off because the values are incompressible.
+//! store. Every store that has a cache gets [`CACHE_BYTES`], or a part of its memory if that is limited: a half, or
+//! what its file says. Compression is off because the values are incompressible. Everything else is default, except
+//! where the adapter's own comment says what it sets.
 
 #[cfg(feature = "berkeley")]
 #[expect(unsafe_code, reason = "calls a library of C")]
@@ -14,18 +15,27 @@ mod lmdb;
 mod redb;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
+#[cfg(feature = "rocksdb")]
+mod rocksdb_optimistic;
 mod sled;
 
 use fjall_transactions::{FJALL_OPTIMISTIC, FJALL_SERIAL, optimistic, serial};
-use holm_bench::{BoxError, Engine};
+use holm_bench::{BoxError, Engine, confine};
+#[cfg(feature = "rocksdb")]
+use rocksdb::{ROCKSDB, ROCKSDB_NO_LOG};
+#[cfg(feature = "rocksdb")]
+use rocksdb_optimistic::ROCKSDB_OPTIMISTIC;
 use std::path::Path;
 
 /// Cache of every store that has one: enough for the million records of 1000 bytes that reports use.
 const CACHE_BYTES: usize = 1 << 30;
 
-/// The cache of every store that has one.
-fn cache_bytes() -> usize {
-    crate::confine::limit().map_or(CACHE_BYTES, |limit| (limit / 2) as usize)
+/// The part of a limited memory that is a cache, except where an engine says another.
+const HALF: u64 = 2;
+
+/// Bytes of a cache: [`CACHE_BYTES`], or this part of the memory if that is limited.
+fn cache_bytes(part: u64) -> usize {
+    confine::limit().map_or(CACHE_BYTES, |limit| (limit / part) as usize)
 }
 
 /// The failures that a returned write survives.
@@ -63,12 +73,16 @@ pub(crate) struct Usual {
     pub(crate) mixes: bool,
     /// Transfers, which need transactions.
     pub(crate) transfers: bool,
+    /// Workloads over data larger than memory.
+    pub(crate) limited: bool,
 }
 
-const ALL: Usual = Usual { mixes: true, transfers: true };
-const PLAIN: Usual = Usual { mixes: true, transfers: false };
-const MOVES: Usual = Usual { mixes: false, transfers: true };
-const NONE: Usual = Usual { mixes: false, transfers: false };
+const ALL: Usual = Usual { mixes: true, transfers: true, limited: true };
+const PLAIN: Usual = Usual { transfers: false, ..ALL };
+const FITS: Usual = Usual { limited: false, ..ALL };
+const MOVES: Usual = Usual { mixes: false, transfers: true, limited: false };
+const LARGE: Usual = Usual { mixes: false, transfers: false, limited: true };
+const NONE: Usual = Usual { mixes: false, transfers: false, limited: false };
 
 impl Entry {
     /// Returns the meaning of the class for this engine.
@@ -86,19 +100,25 @@ impl Entry {
 pub(crate) const ENGINES: &[Entry] = &[
     Entry { name: "holm",     ours: true,  open: holm::open,         usual: ALL,   keeps_synced: true, modes: HOLM },
     Entry { name: "private",  ours: true,  open: holm::open_private, usual: NONE,  keeps_synced: true, modes: HOLM },
-    Entry { name: "clustered", ours: true, open: holm::open_clustered, usual: NONE, keeps_synced: true, modes: HOLM },
-    Entry { name: "redb",     ours: false, open: redb::open,         usual: ALL,   keeps_synced: true, modes: REDB },
+    Entry { name: "clustered", ours: true, open: holm::open_clustered, usual: LARGE, keeps_synced: true, modes: HOLM },
+    Entry { name: "redb",     ours: false, open: redb::open,         usual: FITS, keeps_synced: true, modes: REDB },
     // Its transactions need databases of another type: the next two.
     Entry { name: "fjall",    ours: false, open: fjall::open,        usual: PLAIN, keeps_synced: true, modes: FJALL },
     Entry { name: FJALL_OPTIMISTIC, ours: false, open: optimistic, usual: MOVES, keeps_synced: true, modes: CHECKED },
     Entry { name: FJALL_SERIAL, ours: false, open: serial,       usual: MOVES, keeps_synced: true, modes: SERIAL },
     Entry { name: "lmdb",     ours: false, open: lmdb::open,         usual: ALL,   keeps_synced: true, modes: LMDB },
     Entry { name: "writemap", ours: false, open: lmdb::writemap,     usual: MOVES, keeps_synced: true, modes: MAPPED },
-    Entry { name: "sled",     ours: false, open: sled::open,         usual: ALL,  keeps_synced: false, modes: SLED },
+    Entry { name: "sled",     ours: false, open: sled::open,         usual: FITS, keeps_synced: false, modes: SLED },
     #[cfg(feature = "rocksdb")]
-    Entry { name: "rocksdb",  ours: false, open: rocksdb::open,  usual: PLAIN, keeps_synced: true, modes: ROCKSDB },
+    Entry { name: ROCKSDB, ours: false, open: rocksdb::open, usual: PLAIN, keeps_synced: true, modes: LOGGED },
+    #[cfg(feature = "rocksdb")]
+    Entry { name: ROCKSDB_OPTIMISTIC, ours: false, open: rocksdb_optimistic::open, usual: MOVES, keeps_synced: true,
+            modes: LOGGED },
+    #[cfg(feature = "rocksdb")]
+    Entry { name: ROCKSDB_NO_LOG, ours: false, open: rocksdb::open_no_log, usual: NONE, keeps_synced: false,
+            modes: NO_LOG },
     #[cfg(feature = "berkeley")]
-    Entry { name: "berkeley", ours: false, open: berkeley::open, usual: ALL,   keeps_synced: true, modes: BERKELEY },
+    Entry { name: "berkeley", ours: false, open: berkeley::open, usual: FITS, keeps_synced: true, modes: BERKELEY },
     #[cfg(feature = "berkeley")]
     Entry { name: BERKELEY_UNSAFE, ours: false, open: berkeley::open_unsafe, usual: NONE, keeps_synced: false,
             modes: NO_LOG },
@@ -113,13 +133,12 @@ const LMDB: [&str; 2] = ["NO_SYNC", "default"];
 const MAPPED: [&str; 2] = ["WRITE_MAP and NO_SYNC, not safe from power cuts", "WRITE_MAP"];
 const SLED: [&str; 2] = ["flush every 500 ms", "flush: sync_file_range, not safe from power cuts"];
 #[cfg(feature = "rocksdb")]
-const ROCKSDB: [&str; 2] = ["log written, not synced", "WriteOptions::sync"];
-
+const LOGGED: [&str; 2] = ["log written, not synced", "WriteOptions::sync"];
 #[cfg(feature = "berkeley")]
 const BERKELEY: [&str; 2] = ["DB_TXN_WRITE_NOSYNC", "default"];
 #[cfg(feature = "berkeley")]
 const BERKELEY_UNSAFE: &str = "berkeley-unsafe";
-#[cfg(feature = "berkeley")]
+#[cfg(any(feature = "berkeley", feature = "rocksdb"))]
 const NO_LOG: [&str; 2] = ["no log, not safe from kills", "no log, not safe from kills"];
 
 /// The features that add engines, for who names one of an absent feature.

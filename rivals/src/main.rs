@@ -4,19 +4,21 @@
 #![deny(unsafe_code)]
 
 mod child;
-mod confine;
 mod engines;
+mod limit;
 mod memory;
 mod parent;
 mod prefixes;
 mod report;
 mod units;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use child::{Order, Task};
 use clap::Parser;
 use engines::{Durability, ENGINES, Entry, entry};
+use holm_bench::confine::Group;
 use holm_bench::{Plan, Workload, machine};
+use limit::Limit;
 use report::Report;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,14 +30,14 @@ struct Arguments {
     #[command(subcommand)]
     child: Option<Child>,
     /// Engines, separated by commas [default: those that are compared in mixes; with transfers among the workloads:
-    /// those with transactions]
+    /// those with transactions; with --memory: those for data larger than memory]
     #[arg(long, value_delimiter = ',')]
     engines: Vec<String>,
     /// Workloads in the order in which they run [default: load,c,b,a,f,d,e; if synced: batches,updates,a; with
-    /// --keys-from: load,gets,scans]
+    /// --keys-from: load,gets,scans; with --memory: load,gets,scans,overwrites,updates]
     #[arg(long, value_delimiter = ',')]
     workloads: Vec<Workload>,
-    /// Records [default: 1000000; if synced: 100000]
+    /// Records [default: 1000000; if synced: 100000; with --memory: 4000000]
     #[arg(long)]
     records: Option<u64>,
     /// Bytes of a value [default: 100; with --keys-from: 8]
@@ -60,25 +62,25 @@ struct Arguments {
     /// Rounds over all engines
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Rounds of killing and reopening
-    #[arg(long, default_value_t = 1)]
-    kills: usize,
+    /// Rounds of killing and reopening [default: 1; with --memory: 0]
+    #[arg(long)]
+    kills: Option<usize>,
     /// The failures that a returned write survives
     #[arg(long, value_enum, default_value = "relaxed")]
     durability: Durability,
     /// Folder for the files of the runs; synced means nothing on a memory file system
     #[arg(long, default_value = ".")]
     dir: PathBuf,
-    /// Mebibytes of memory for each engine, pages of files included: for data larger than memory. Caches get half of
-    /// it, and LMDB does not read ahead [default: no limit]
+    /// Mebibytes of memory for each engine, pages of files included, for data larger than memory; or `quarter`: that of
+    /// the bytes of all keys and values. Each engine is set for so much memory [default: no limit]
     #[arg(long, value_name = "MIB")]
-    memory: Option<u64>,
+    memory: Option<Limit>,
     /// Also write all figures to this file
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Seconds after which a child is killed
-    #[arg(long, default_value_t = 600)]
-    limit: u64,
+    /// Seconds after which a child is killed [default: 600; with --memory: 3600]
+    #[arg(long)]
+    limit: Option<u64>,
     /// Seed of keys, values and choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -108,16 +110,20 @@ fn compare(arguments: &Arguments) -> Result<()> {
     }
     Duration::try_from_secs_f64(arguments.settle).context("--settle")?;
     parent::check_folder(&arguments.dir)?;
-    let (durability, limit) = (arguments.durability, Duration::from_secs(arguments.limit));
+    let usual_limit = if arguments.memory.is_some() { 3600 } else { 600 };
+    let (durability, limit) = (arguments.durability, Duration::from_secs(arguments.limit.unwrap_or(usual_limit)));
     let settle_seconds = arguments.settle;
     let machine = format!("{}; built with the profile `{}`", machine::describe(&arguments.dir), env!("HOLM_PROFILE"));
     let (mut runs, mut kills) = (Vec::new(), Vec::new());
-    let machine = match arguments.memory {
-        Some(mebibytes) => format!("{machine}; {mebibytes} MiB of memory for each engine, pages of files included"),
+    let group = limited(arguments, &plan)?;
+    let confined = group.as_ref().map(Group::confinement);
+    let machine = match &confined {
+        Some(confined) => {
+            let mebibytes = confined.bytes() as f64 / f64::from(1 << 20);
+            format!("{machine}; {mebibytes:.0} MiB of memory for each engine, pages of files included")
+        }
         None => machine,
     };
-    let group = arguments.memory.map(|mebibytes| confine::Group::create(mebibytes << 20)).transpose()?;
-    let confined = group.as_ref().map(confine::Group::confinement);
     let order = |engine: &String, round: usize| {
         let plan = Plan { seed: plan.seed.wrapping_add(1000 * round as u64), ..plan.clone() };
         let (engine, folder) = (engine.clone(), arguments.dir.clone());
@@ -136,14 +142,24 @@ fn compare(arguments: &Arguments) -> Result<()> {
             runs.push(parent::measure(&order(engine, round), round, &steps, limit));
         }
     }
-    for round in 1..=arguments.kills {
+    let all_kills = arguments.kills.unwrap_or(usize::from(confined.is_none()));
+    for round in 1..=all_kills {
         for engine in &engines {
-            eprintln!("kill {round} of {}, {engine}", arguments.kills);
+            eprintln!("kill {round} of {all_kills}, {engine}");
             kills.push(parent::kill(&order(engine, round), round, limit));
         }
     }
     let report = Report { machine, durability, engines, steps, settle_seconds, plan, runs, kills };
     tell(&report.text(), &report, arguments)
+}
+
+/// Returns the group with little memory in which each child runs, if that was asked for.
+fn limited(arguments: &Arguments, plan: &Plan) -> Result<Option<Group>> {
+    let Some(limit) = arguments.memory else { return Ok(None) };
+    if limit == Limit::Quarter && arguments.keys_from.is_some() {
+        bail!("--memory quarter needs keys of one length, and not those of a file");
+    }
+    Ok(Some(Group::create(limit.bytes(plan)?).context("cannot limit the memory")?))
 }
 
 /// Writes the text to standard output, and the figures to the file that was named.
@@ -159,7 +175,12 @@ fn tell(text: &str, figures: &impl serde::Serialize, arguments: &Arguments) -> R
 fn engines(arguments: &Arguments) -> Result<Vec<String>> {
     if arguments.engines.is_empty() {
         let transfers = arguments.workloads.iter().any(|workload| workload.transacts());
-        let usual = |entry: &&Entry| if transfers { entry.usual.transfers } else { entry.usual.mixes };
+        let limited = arguments.memory.is_some();
+        let usual = |entry: &&Entry| match entry.usual {
+            usual if transfers => usual.transfers,
+            usual if limited => usual.limited,
+            usual => usual.mixes,
+        };
         return Ok(ENGINES.iter().filter(usual).map(|entry| entry.name.to_owned()).collect());
     }
     arguments.engines.iter().map(|name| Ok(entry(name)?.name.to_owned())).collect()
@@ -167,10 +188,11 @@ fn engines(arguments: &Arguments) -> Result<Vec<String>> {
 
 /// Returns the workloads and their numbers of threads, in order.
 fn steps(arguments: &Arguments) -> Vec<(Workload, usize)> {
-    use Workload::{A, B, Batches, C, D, E, F, Gets, Load, Scans, Updates};
+    use Workload::{A, B, Batches, C, D, E, F, Gets, Load, Overwrites, Scans, Updates};
     let synced = arguments.durability == Durability::Synced;
     let usual: &[Workload] = match synced {
         _ if arguments.keys_from.is_some() => &[Load, Gets, Scans],
+        _ if arguments.memory.is_some() => &[Load, Gets, Scans, Overwrites, Updates],
         true => &[Batches, Updates, A],
         false => &[Load, C, B, A, F, D, E],
     };
@@ -186,7 +208,11 @@ fn plan(arguments: &Arguments) -> Plan {
     let synced = arguments.durability == Durability::Synced;
     let seconds = arguments.seconds.unwrap_or(if synced { 1.0 } else { 5.0 });
     Plan {
-        records: arguments.records.unwrap_or(if synced { 100_000 } else { 1_000_000 }),
+        records: arguments.records.unwrap_or(match arguments.memory {
+            Some(_) => 4_000_000,
+            None if synced => 100_000,
+            None => 1_000_000,
+        }),
         value_bytes: arguments.value_bytes.unwrap_or(if arguments.keys_from.is_some() { 8 } else { 100 }),
         seconds,
         load_seconds: arguments.load_seconds.or(synced.then_some(seconds)),

@@ -1,6 +1,6 @@
 //! Tables of the runs: medians over the rounds, their spread, and Holm's ratio to every rival and to the best one. A
 //! ratio is the median of the rounds' ratios, because engines of one round are neighbours in time. Every ratio is
-//! oriented so that Holm is better above 1. Ratios below 1 are listed again at the end.
+//! oriented so that Holm is better above 1. Ratios below 1 are bold, and are listed again at the end.
 
 use crate::engines::{Durability, Entry, entry};
 use crate::parent::{Closed, Kill, Loaded, Run, Step};
@@ -101,7 +101,8 @@ impl Report {
         format!(
             "{records} records of {KEY_BYTES} + {value_bytes} bytes, {seconds} s per mix{}, {rounds} rounds, {:?} \
              ({})\n\
-             Figures are medians (least..greatest); ratios above 1 are in favour of the engine named first.",
+             Figures are medians (least..greatest); ratios above 1 are in favour of the engine named first, \
+             and those below 1 are bold.",
             boxed.unwrap_or_default(),
             self.durability,
             modes.collect::<Vec<_>>().join("; ")
@@ -146,7 +147,7 @@ impl Report {
                 let mut row = vec![format!("{} / {}", ours.name, rival.name)];
                 for &step in &self.steps {
                     let ratios = self.ratios(ours.name, rival.name, step, figure);
-                    row.push(spread(ratios.clone(), times));
+                    row.push(ratio_cell(ratios.clone()));
                     if let Some(ratio) = median(ratios).filter(|&ratio| ratio < 1.0) {
                         let (title, label) = (figure.title, self.label(step));
                         behind.push(format!("{title}, {label}: {} / {} is {}", ours.name, rival.name, times(ratio)));
@@ -168,7 +169,7 @@ impl Report {
                 Some((median(ratios.clone())?, ratios, rival.name))
             });
             let least = ratios.min_by(|one, two| one.0.total_cmp(&two.0));
-            least.map_or("-".to_owned(), |(_, ratios, name)| format!("{}, {name}", spread(ratios, times)))
+            least.map_or("-".to_owned(), |(_, ratios, name)| format!("{}, {name}", ratio_cell(ratios)))
         };
         std::iter::once(format!("{} / best", ours.name)).chain(self.steps.iter().map(best)).collect()
     }
@@ -277,6 +278,12 @@ impl Report {
     }
 }
 
+/// Formats ratios of rounds, in bold if their median is below 1: the engine named first is behind.
+fn ratio_cell(ratios: Vec<f64>) -> String {
+    let cell = spread(ratios.clone(), times);
+    if median(ratios).is_some_and(|ratio| ratio < 1.0) { format!("**{cell}**") } else { cell }
+}
+
 /// Formats `median (least..greatest)`, or the only value.
 pub(crate) fn spread(figures: Vec<f64>, show: fn(f64) -> String) -> String {
     let (least, greatest) = figures.iter().fold((f64::MAX, f64::MIN), |(a, b), &x| (a.min(x), b.max(x)));
@@ -347,16 +354,16 @@ mod tests {
         assert_eq!(cell(&report, 0, "holm"), "200k (100k..300k)");
         // Of the rounds 2, 6 and 10; the ratio of the medians would be 4.
         assert_eq!(cell(&report, 0, "holm / redb"), "6.00x (2.00x..10.0x)");
-        assert_eq!(cell(&report, 0, "holm / sled"), "0.25x");
-        assert_eq!(cell(&report, 0, "holm / best"), "0.25x, sled");
+        assert_eq!(cell(&report, 0, "holm / sled"), "**0.25x**");
+        assert_eq!(cell(&report, 0, "holm / best"), "**0.25x**, sled");
         assert_eq!(cell(&report, 1, "holm / redb"), "2.00x (2.00x..2.00x)");
-        assert_eq!(cell(&report, 1, "holm / best"), "0.50x, sled");
+        assert_eq!(cell(&report, 1, "holm / best"), "**0.50x**, sled");
     }
 
     #[test]
     fn a_rival_that_is_not_synced_is_shown_but_not_the_best_one() {
         let report = report(Durability::Synced);
-        assert_eq!(cell(&report, 0, "holm / sled"), "0.25x");
+        assert_eq!(cell(&report, 0, "holm / sled"), "**0.25x**");
         assert_eq!(cell(&report, 0, "holm / best"), "6.00x (2.00x..10.0x), redb");
         assert!(report.text().contains("sled is never the best rival here"));
     }

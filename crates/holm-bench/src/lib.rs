@@ -37,6 +37,7 @@
 
 #[cfg(feature = "store")]
 mod companion;
+pub mod confine;
 mod driver;
 mod engine;
 mod key;

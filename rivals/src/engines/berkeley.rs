@@ -5,7 +5,7 @@
 //!
 //! The calls go through `berkeley.c`. `unsafe` is allowed in this file.
 
-use super::{Durability, Opened, cache_bytes};
+use super::{Durability, HALF, Opened, cache_bytes};
 use holm_bench::{BoxError, Change, Engine};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;
@@ -122,7 +122,9 @@ fn open_with(name: &'static str, folder: &Path, logs: bool, durability: Durabili
     let folder = CString::new(folder.as_os_str().as_bytes())?;
     let (mut store, synced) = (null_mut(), durability == Durability::Synced);
     // SAFETY: the folder is a string that ends with zero; the store is written if there is no error.
-    check(unsafe { berkeley_open(folder.as_ptr(), cache_bytes() as u64, logs.into(), synced.into(), &raw mut store) })?;
+    check(unsafe {
+        berkeley_open(folder.as_ptr(), cache_bytes(HALF) as u64, logs.into(), synced.into(), &raw mut store)
+    })?;
     let store = NonNull::new(store).ok_or("Berkeley DB opened nothing")?;
     Ok(Box::new(Berkeley { store, name, logs }))
 }

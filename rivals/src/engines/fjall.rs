@@ -1,9 +1,21 @@
 //! fjall: one keyspace. Relaxed writes the journal to the page cache; synced calls `persist(SyncAll)` after each write.
 
 use super::{Durability, Opened, cache_bytes};
+use fjall::compaction::Leveled;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
-use holm_bench::{BoxError, Engine};
+use holm_bench::{BoxError, Engine, confine};
 use std::path::Path;
+use std::sync::Arc;
+
+/// The parts of a limited memory that are the cache and a memtable. A pair in a memtable takes two or three times its
+/// bytes, up to four full memtables wait for a flush beside the one that takes writes, and filters and index blocks are
+/// outside of the cache.
+const CACHE_PART: u64 = 8;
+const MEMTABLE_PART: u64 = 64;
+
+/// The part of a limited memory that is one table. A compaction keeps the filter and the index of the table that it
+/// writes in memory; and the first level has four tables, which each compaction of memtables reads and writes.
+const TABLE_PART: u64 = 16;
 
 pub(super) struct Fjall {
     pub(super) database: Database,
@@ -12,9 +24,26 @@ pub(super) struct Fjall {
 }
 
 pub(super) fn open(folder: &Path, durability: Durability) -> Opened {
-    let database = Database::builder(folder.join("data.fjall")).cache_size(cache_bytes() as u64).open()?;
-    let keyspace = database.keyspace("default", KeyspaceCreateOptions::default)?;
+    let database = Database::builder(folder.join("data.fjall")).cache_size(cache()).open()?;
+    let keyspace = database.keyspace("default", keyspace_options)?;
     Ok(Box::new(Fjall { database, keyspace, synced: durability == Durability::Synced }))
+}
+
+/// Bytes of the cache.
+pub(super) fn cache() -> u64 {
+    cache_bytes(CACHE_PART) as u64
+}
+
+/// Everything is default, except the sizes of memtables and tables if memory is limited.
+pub(super) fn keyspace_options() -> KeyspaceCreateOptions {
+    let options = KeyspaceCreateOptions::default();
+    match confine::limit() {
+        Some(limit) => {
+            let leveled = Leveled::default().with_table_target_size(limit / TABLE_PART);
+            options.max_memtable_size(limit / MEMTABLE_PART).compaction_strategy(Arc::new(leveled))
+        }
+        None => options,
+    }
 }
 
 impl Engine for Fjall {

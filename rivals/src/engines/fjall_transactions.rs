@@ -3,9 +3,9 @@
 //! page cache. Synced ones call `persist(SyncData)` after the commit, when the commit's locks are free: then threads
 //! share syncs. Everything but transactions is as in `fjall`.
 
-use super::fjall::Fjall;
-use super::{Durability, Opened, cache_bytes};
-use fjall::{KeyspaceCreateOptions, OptimisticTxDatabase, OptimisticTxKeyspace, PersistMode, Readable};
+use super::fjall::{Fjall, cache, keyspace_options};
+use super::{Durability, Opened};
+use fjall::{OptimisticTxDatabase, OptimisticTxKeyspace, PersistMode, Readable};
 use fjall::{SingleWriterTxDatabase, SingleWriterTxKeyspace};
 use holm_bench::{BoxError, Change, Engine};
 use std::path::Path;
@@ -36,8 +36,8 @@ struct Serial(SingleWriterTxDatabase, SingleWriterTxKeyspace);
 
 pub(super) fn optimistic(folder: &Path, durability: Durability) -> Opened {
     let path = folder.join("data.fjall");
-    let database = OptimisticTxDatabase::builder(path).cache_size(cache_bytes() as u64).open()?;
-    let keyspace = database.keyspace("default", KeyspaceCreateOptions::default)?;
+    let database = OptimisticTxDatabase::builder(path).cache_size(cache()).open()?;
+    let keyspace = database.keyspace("default", keyspace_options)?;
     let (synced, inner) = (durability == Durability::Synced, keyspace.inner().clone());
     let plain = Fjall { database: database.inner().clone(), keyspace: inner, synced };
     Ok(Box::new(Transacting { name: FJALL_OPTIMISTIC, plain, transactions: Optimistic(database, keyspace) }))
@@ -45,8 +45,8 @@ pub(super) fn optimistic(folder: &Path, durability: Durability) -> Opened {
 
 pub(super) fn serial(folder: &Path, durability: Durability) -> Opened {
     let path = folder.join("data.fjall");
-    let database = SingleWriterTxDatabase::builder(path).cache_size(cache_bytes() as u64).open()?;
-    let keyspace = database.keyspace("default", KeyspaceCreateOptions::default)?;
+    let database = SingleWriterTxDatabase::builder(path).cache_size(cache()).open()?;
+    let keyspace = database.keyspace("default", keyspace_options)?;
     let (synced, inner) = (durability == Durability::Synced, keyspace.inner().clone());
     let plain = Fjall { database: database.inner().clone(), keyspace: inner, synced };
     Ok(Box::new(Transacting { name: FJALL_SERIAL, plain, transactions: Serial(database, keyspace) }))

@@ -5,7 +5,7 @@
 use super::{Durability, Opened};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvFlags, EnvOpenOptions};
-use holm_bench::{BoxError, Change, Engine};
+use holm_bench::{BoxError, Change, Engine, confine};
 use std::ops::Bound;
 use std::path::Path;
 
@@ -34,7 +34,7 @@ fn open_with(name: &'static str, folder: &Path, durability: Durability, map: Env
     options.map_size(MAP_BYTES).max_readers(1100);
     let sync = if durability == Durability::Relaxed { EnvFlags::NO_SYNC } else { EnvFlags::empty() };
     // Reading ahead is of no use where most of what it reads is evicted before it is needed.
-    let ahead = if crate::confine::limit().is_some() { EnvFlags::NO_READ_AHEAD } else { EnvFlags::empty() };
+    let ahead = if confine::limit().is_some() { EnvFlags::NO_READ_AHEAD } else { EnvFlags::empty() };
     // SAFETY: NO_SYNC is unsafe because a power failure may leave a corrupt file; a benchmark deletes its folder.
     // WRITE_MAP is unsafe because a stray write of this process could reach the map; the other code of it has no
     // pointer into the map.

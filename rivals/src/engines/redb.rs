@@ -1,7 +1,7 @@
 //! redb: one table, one transaction per call. Relaxed is `Durability::None`: nothing reaches the disk until the next
 //! immediate commit, which here is `sync`.
 
-use super::{Durability, Opened, cache_bytes};
+use super::{Durability, HALF, Opened, cache_bytes};
 use holm_bench::{BoxError, Change, Engine};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use std::path::Path;
@@ -14,7 +14,7 @@ struct Redb {
 }
 
 pub(super) fn open(folder: &Path, durability: Durability) -> Opened {
-    let database = Database::builder().set_cache_size(cache_bytes()).create(folder.join("data.redb"))?;
+    let database = Database::builder().set_cache_size(cache_bytes(HALF)).create(folder.join("data.redb"))?;
     // The table exists from here on, so reads need not check for it.
     let transaction = database.begin_write()?;
     transaction.open_table(TABLE)?;

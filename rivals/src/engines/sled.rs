@@ -1,7 +1,7 @@
 //! sled 0.34, the stable one: the default tree. Relaxed is its background flush every 500 ms; synced calls `flush`
 //! after each write, which on Linux is `sync_file_range` and reaches neither the metadata nor the device's cache.
 
-use super::{Durability, Opened, cache_bytes};
+use super::{Durability, HALF, Opened, cache_bytes};
 use holm_bench::{BoxError, Change, Engine};
 use sled::transaction::ConflictableTransactionError;
 use sled::{Batch, Config, Db};
@@ -14,7 +14,7 @@ struct Sled {
 }
 
 pub(super) fn open(folder: &Path, durability: Durability) -> Opened {
-    let database = Config::new().path(folder.join("data.sled")).cache_capacity(cache_bytes() as u64).open()?;
+    let database = Config::new().path(folder.join("data.sled")).cache_capacity(cache_bytes(HALF) as u64).open()?;
     Ok(Box::new(Sled { database, synced: durability == Durability::Synced }))
 }
 
