@@ -64,10 +64,10 @@ enum Verb {
     Stores,
     /// Kills a process with four writers and two readers at random moments, again and again, and checks what each has
     /// left; arguments go to the program itself: `--kills`, `--seed`, `--dir`, `--transactions`,
-    /// `--preload`.
+    /// `--preload`, `--memory`.
     Kill(Rest),
     /// Simulates power failures of a real file system under a writing database, again and again; arguments go to the
-    /// program itself: `--cuts`, `--seed`, `--file-system`, `--same-boot`.
+    /// program itself: `--cuts`, `--seed`, `--file-system`, `--same-boot`, `--preload`, `--memory`.
     PowerCut(Rest),
     /// Runs the workloads on Holm and on other engines; arguments go to the program itself.
     Bench(Rest),

@@ -7,6 +7,7 @@
 //! how the end comes: by a signal or by a file system shut down. Other children run [`transactions`].
 
 pub mod ledger;
+pub mod little_memory;
 pub mod options;
 pub mod preload;
 mod readers;
@@ -30,9 +31,12 @@ pub struct Mode {
     pub durability: Durability,
 }
 
-/// The durabilities and images, in words.
+/// The durabilities and images, in words: those of the shared image first.
 const KINDS: [&str; 6] =
     ["strict-shared", "buffered-shared", "on-sync-shared", "strict-private", "buffered-private", "on-sync-private"];
+
+/// The number of kinds with the shared image.
+const SHARED: usize = 3;
 
 /// The designs that ship.
 fn designs() -> impl ExactSizeIterator<Item = &'static str> {
@@ -43,10 +47,19 @@ impl Mode {
     /// The name of a mode for each number: those of all modes, again and again, and another design each time. The first
     /// word is the design's; the last one says whether the image is private.
     pub fn name(number: u64) -> String {
+        Self::name_of(&KINDS, number)
+    }
+
+    /// The same of the modes with the shared image: a private one is memory, so it cannot be larger than memory.
+    pub fn shared_name(number: u64) -> String {
+        Self::name_of(&KINDS[..SHARED], number)
+    }
+
+    fn name_of(kinds: &[&str], number: u64) -> String {
         let number = number as usize;
-        let kind = KINDS[number % KINDS.len()];
-        // Both steps: six kinds have all designs only if each round begins with another one.
-        let design = designs().nth((number + number / KINDS.len()) % designs().len());
+        let kind = kinds[number % kinds.len()];
+        // Both steps: the kinds have all designs only if each round begins with another one.
+        let design = designs().nth((number + number / kinds.len()) % designs().len());
         format!("{}-{kind}", design.expect("the remainder is less than their number"))
     }
 
@@ -79,10 +92,13 @@ mod tests {
 
     #[test]
     fn numbers_name_each_mode_of_each_design_once() {
-        let all = (KINDS.len() * designs().len()) as u64;
-        let names: HashSet<_> = (0..all).map(Mode::name).collect();
-        assert_eq!(names.len(), all as usize);
-        assert!(names.iter().all(|name| Mode::named(name).is_some()), "{names:?}");
+        for (kinds, name) in [(KINDS.len(), Mode::name as fn(u64) -> String), (SHARED, Mode::shared_name)] {
+            let all = (kinds * designs().len()) as u64;
+            let names: HashSet<_> = (0..all).map(name).collect();
+            assert_eq!(names.len(), all as usize);
+            assert!(names.iter().all(|name| Mode::named(name).is_some()), "{names:?}");
+        }
+        assert!((0..100).all(|number| Mode::named(&Mode::shared_name(number)).is_some_and(|mode| !mode.private)));
         assert!(Mode::named("reef-strict-shared").is_none());
     }
 }

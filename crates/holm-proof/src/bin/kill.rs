@@ -10,6 +10,7 @@
 use clap::Parser;
 use holm_proof::death::Mode;
 use holm_proof::death::ledger::Ledger;
+use holm_proof::death::little_memory::LittleMemory;
 use holm_proof::death::options::{Options, Task, end};
 use holm_proof::death::preload::Preload;
 use holm_proof::death::round::{End, Round, judge};
@@ -36,6 +37,8 @@ struct Arguments {
     #[command(flatten)]
     preload: Preload,
     #[command(flatten)]
+    memory: LittleMemory,
+    #[command(flatten)]
     options: Options,
     #[command(subcommand)]
     task: Option<Task>,
@@ -50,13 +53,14 @@ fn main() -> ExitCode {
 }
 
 fn kill_all(arguments: &Arguments) -> Result<(), String> {
-    let &Arguments { kills, transactions, preload, ref options, .. } = arguments;
+    let &Arguments { kills, transactions, preload, memory, ref options, .. } = arguments;
+    let _limited = memory.enter()?;
     let seed = options.seed;
     let root = options.folder("kill")?;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let (mut done, mut steps) = (0, 0);
     for life in 0.. {
-        let name = &*Mode::name(life + seed);
+        let name = &*memory.mode_name(life + seed);
         let dir = root.join(format!("{life}-{name}"));
         let mut ledger = Ledger::default();
         ledger.preload = preload;

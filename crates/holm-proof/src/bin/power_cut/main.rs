@@ -16,6 +16,7 @@ use holm_medium::superblock::{Superblock, superblock_path};
 use holm_medium::vfs::{How, RealFs, Vfs};
 use holm_proof::death::Mode;
 use holm_proof::death::ledger::Ledger;
+use holm_proof::death::little_memory::LittleMemory;
 use holm_proof::death::options::{Options, Task, end};
 use holm_proof::death::preload::Preload;
 use holm_proof::death::round::{End, Round, judge};
@@ -45,6 +46,8 @@ struct Arguments {
     #[command(flatten)]
     preload: Preload,
     #[command(flatten)]
+    memory: LittleMemory,
+    #[command(flatten)]
     options: Options,
     #[command(subcommand)]
     task: Option<Task>,
@@ -62,7 +65,8 @@ fn main() -> ExitCode {
 }
 
 fn cut_all(arguments: &Arguments) -> Result<(), String> {
-    let &Arguments { cuts, same_boot, file_system: kind, preload, ref options, .. } = arguments;
+    let &Arguments { cuts, same_boot, file_system: kind, preload, memory, ref options, .. } = arguments;
+    let _limited = memory.enter()?;
     let end = if same_boot { End::UnnoticedCut } else { End::Cut };
     let seed = options.seed;
     let root = options.folder("cut")?;
@@ -76,7 +80,7 @@ fn cut_all(arguments: &Arguments) -> Result<(), String> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let (mut done, mut steps) = (0, 0);
     for life in 0.. {
-        let name = &*Mode::name(life + seed);
+        let name = &*memory.mode_name(life + seed);
         let dir = disk.folder().join(format!("{life}-{name}"));
         let mut ledger = Ledger::default();
         ledger.preload = preload;
