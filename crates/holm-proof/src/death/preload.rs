@@ -44,6 +44,8 @@ impl Preload {
         for first in (0..self.pairs()).step_by(AT_ONCE as usize) {
             let numbers = first..self.pairs().min(first + AT_ONCE);
             numbers.fold(db.batch(), |batch, number| batch.insert(&loaded, key(number), value(number))).commit()?;
+            // The changes of an epoch are in memory until it ends, and memory may be limited.
+            db.sync()?;
         }
         db.close()
     }
