@@ -145,7 +145,8 @@ impl Engine for RocksDb {
     }
 
     fn sync(&self) -> Result<(), BoxError> {
-        Ok(if self.logs { self.database.flush_wal(true)? } else { self.database.flush()? })
+        let flushed = if self.logs { self.database.flush_wal(true) } else { self.database.flush() };
+        Ok(flushed?)
     }
 
     fn batch(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> {
