@@ -80,13 +80,13 @@ impl Needed {
     }
 }
 
-/// A claim about what the paper has printed, by its figure and its two series: the statement is that of the other form,
+/// A claim about what the paper has printed, by its figure and its two series, or one if it is about a value: the statement is that of the other form,
 /// and so is the point, if no other is named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Printed {
     pub(crate) figure: &'static str,
     pub(crate) of: &'static str,
-    pub(crate) against: &'static str,
+    pub(crate) against: Option<&'static str>,
     pub(crate) x: Option<f64>,
 }
 
@@ -191,7 +191,12 @@ impl Claim {
     /// The paper's statement is about another form, which this figure or another one measures, too: that one decides,
     /// and this one is not counted.
     pub(crate) const fn form_of(self, figure: &'static str, of: &'static str, against: &'static str) -> Self {
-        Claim { form_of: Some(Printed { figure, of, against, x: None }), ..self }
+        Claim { form_of: Some(Printed { figure, of, against: Some(against), x: None }), ..self }
+    }
+
+    /// The same of a claim about a value.
+    pub(crate) const fn form_of_value(self, figure: &'static str, of: &'static str) -> Self {
+        Claim { form_of: Some(Printed { figure, of, against: None, x: None }), ..self }
     }
 
     /// The same, of a form that is measured at another point.
@@ -201,7 +206,7 @@ impl Claim {
         of: &'static str,
         against: &'static str,
     ) -> Self {
-        Claim { form_of: Some(Printed { figure, of, against, x: Some(x) }), ..self }
+        Claim { form_of: Some(Printed { figure, of, against: Some(against), x: Some(x) }), ..self }
     }
 
     /// A run below this scale does not judge the claim.
