@@ -166,11 +166,12 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
 
     /// Lets slot 0 count, or not. In the published form its payload alone decides.
     fn set_front<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, counts: bool) {
-        if FORM == PUBLISHED {
-            return if counts { () } else { handle.write(&self.pairs[0].payload, 0) };
-        }
         let rest = self.home.read() & !FRONT;
-        handle.write(&self.home, if counts { rest | FRONT } else { rest });
+        match (FORM, counts) {
+            (PUBLISHED, false) => handle.write(&self.pairs[0].payload, 0),
+            (PUBLISHED, true) => {}
+            _ => handle.write(&self.home, if counts { rest | FRONT } else { rest }),
+        }
     }
 
     /// Puts a slot in transit: this one store removes the pair that it held. The mark left of it counts and stays.
@@ -246,8 +247,11 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
             } else if to > 0 || FORM == PUBLISHED {
                 handle.write(self.unique_word::<K>(to), 0);
             }
-            let leaves = starts_line(to + 1) || to + 1 == end;
-            if if FORM == PUBLISHED { starts_line(to) } else { leaves } {
+            let flushed = match FORM {
+                PUBLISHED => starts_line(to),
+                _ => starts_line(to + 1) || to + 1 == end,
+            };
+            if flushed {
                 // Before the next line gives up a pair that this one took over: otherwise a crash loses the pair. At
                 // the end, before the removal is acknowledged.
                 handle.persist(&self.pairs[to]);
