@@ -33,7 +33,9 @@ pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
     ensure!(!outcomes.is_empty(), "there is no figure in {}: run some first", out.display());
     results::pack(out, &outcomes, single)?;
     if let Some(path) = crashes {
-        fs::copy(path, out.join(CRASHES)).with_context(|| format!("reading {}", path.display()))?;
+        // The file may be the kept one itself, which a copy would empty.
+        let table = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        fs::write(out.join(CRASHES), table).with_context(|| format!("writing the table of {}", path.display()))?;
     }
     let page = page(&outcomes, fs::read_to_string(out.join(CRASHES)).ok().as_deref())?;
     let path = out.join("report.html");
