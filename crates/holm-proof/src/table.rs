@@ -285,8 +285,8 @@ fn growth(subject: &'static Subject) -> Option<Script> {
     (leaves(many) > most).then(|| script(many))
 }
 
-/// The rows as JSON, and behind them the controls. A table ends at the first violation, so that its rows have none. The seed determines which images
-/// are opened where there are too many.
+/// The rows as JSON, and behind them the controls. A table ends at the first violation, so that its rows have none. The
+/// seed determines which images are opened where there are too many.
 pub fn json(rows: &[Row], controls: &[Control]) -> serde_json::Value {
     let cell = |cell: &Cell| match cell {
         Cell::Looked { images, stood_for, whole, nested } => serde_json::json!({

@@ -4,7 +4,6 @@
 use super::{Change, cell};
 use crate::crashes::{Bounds, Persistency};
 use crate::subject::Subject;
-use crate::subjects::faulty;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A design with a bug, under one model.
@@ -18,10 +17,9 @@ pub struct Control {
     pub caught: Option<Change>,
 }
 
-/// Every design with a known bug, under every model.
-pub fn controls(bounds: Bounds) -> Vec<Control> {
-    let subjects = || faulty::CANARIES.iter().chain(faulty::OTHERS).copied();
-    let under = |persistency| subjects().map(move |subject| control(subject, persistency, bounds));
+/// These designs with known bugs, under every model.
+pub fn controls(subjects: &[&'static Subject], bounds: Bounds) -> Vec<Control> {
+    let under = |persistency| subjects.iter().map(move |subject| control(subject, persistency, bounds));
     Persistency::ALL.into_iter().flat_map(under).collect()
 }
 
