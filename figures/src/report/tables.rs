@@ -128,9 +128,9 @@ pub(super) fn crashes(told: Option<&str>) -> String {
         "{heading}<p>Of each design, change and model of a crash, how many images were opened that an opening can tell \
          apart, and every one of them recovered to what the history allows. <b>+</b>: some moment had too many to \
          visit all. The model says what a crash may keep: <i>line</i>, of every line some prefix of its stores; \
-         <i>word</i>, any of its words; <i>visible</i>, everything, for only the process has died. <i>Nested</i> are the images \
-         that a second crash left, within the recovery from the first. Where there are too many images, the seed \
-         determines which are opened.</p>\n<div \
+         <i>word</i>, any of its words; <i>visible</i>, everything, for only the process has died. \
+         <i>Nested</i> are the images that a second crash left, within the recovery from the first. Where there are too many \
+         images, the seed determines which are opened.</p>\n<div \
          class=\"wide\"> <table class=\"counts\">\n<tr><th>design</th><th>durable</th><th>model</th>"
     );
     let columns = CHANGES.iter().chain(&COUNTS);
@@ -177,8 +177,8 @@ fn controlled(controls: &[Control]) -> String {
     let mut text = String::from(
         "<h3 id=\"controls\">Controls</h3>\n<p>Leaves with one known bug each, explored in the same way with fewer \
          images: the first change at which some image shows the bug. <i>By its test</i>: the scripts of this table do \
-         not show it, or not under this model; a script of its own does.</p>\n<div class=\"wide\"><table>\n<tr><th>leaf \
-         with a bug</th><th>line</th><th>word</th><th>visible</th></tr>\n",
+         not show it, or not under this model; a script of its own does.</p>\n<div class=\"wide\"><table>\n<tr><th>\
+         leaf with a bug</th><th>line</th><th>word</th><th>visible</th></tr>\n",
     );
     for Control { control: name, .. } in controls.iter().filter(|control| control.model == MODELS[0]) {
         let _ = write!(text, "<tr><td>{}</td>", escaped(name));
@@ -220,8 +220,9 @@ mod tests {
     fn what_the_crash_program_prints_becomes_a_table() {
         let told = "== cargo run\n[{\"design\":\"reef\",\"durable\":\"epoch\",\"model\":\"line\",\"changes\":{\
                     \"insert\":{\"images\":9,\"stood_for\":138.0,\"whole\":true},\
-                    \"split\":{\"images\":8,\"stood_for\":1e9,\"whole\":false,\"nested\":3},\"merge\":{\"excused\":\"has no \
-                    merge\"}},\"violations\":0,\"seed\":7}, {\"design\":\"sand\",\"durable\":\"return\",\"model\":\"word\",\"changes\":{\
+                    \"split\":{\"images\":8,\"stood_for\":1e9,\"whole\":false,\"nested\":3},\"merge\":{\
+                    \"excused\":\"has no merge\"}},\"violations\":0,\"seed\":7}, {\"design\":\"sand\",\
+                    \"durable\":\"return\",\"model\":\"word\",\"changes\":{\
                     \"insert\":{\"excused\":\"needs line order\"},\"split\":{\"excused\":\"needs line order\"}}},\
                     {\"control\":\"rock\",\"model\":\"line\",\"caught\":\"split\"},\
                     {\"control\":\"rock\",\"model\":\"word\",\"caught\":null}]";

@@ -187,8 +187,8 @@ const fn of_fence(of: &'static str) -> Claim {
 
 /// What node sizes change in what is written. The second axis of the paper, time, is `NODES`.
 pub(super) const SIZES: Study = Study {
-    conditions: "exact counts, keys and values of 8 bytes, uniform, splits included; inner nodes volatile, but those of \
-                 ISLE_ALL",
+    conditions: "exact counts, keys and values of 8 bytes, uniform, splits included; inner nodes volatile, but those \
+                 of ISLE_ALL",
     exact: true,
     needs: Needs::Nothing,
     cells: |setting| {
