@@ -129,8 +129,8 @@ pub(super) fn crashes(told: Option<&str>) -> String {
          apart, and every one of them recovered to what the history allows. <b>+</b>: some moment had too many to \
          visit all. The model says what a crash may keep: <i>line</i>, of every line some prefix of its stores; \
          <i>word</i>, any of its words; <i>visible</i>, everything, for only the process has died. \
-         <i>Nested</i> are the images that a second crash left, within the recovery from the first. Where there are too many \
-         images, the seed determines which are opened.</p>\n<div \
+         <i>Nested</i> are the images that a second crash left, within the recovery from the first. Where there are \
+         too many images, the seed determines which are opened.</p>\n<div \
          class=\"wide\"> <table class=\"counts\">\n<tr><th>design</th><th>durable</th><th>model</th>"
     );
     let columns = CHANGES.iter().chain(&COUNTS);
