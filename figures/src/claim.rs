@@ -59,34 +59,26 @@ impl Cause {
 pub(crate) struct Needed {
     pub(crate) scale: f64,
     pub(crate) threads: usize,
-    /// The size of nodes that the paper speaks of, and the size of those that are measured, in bytes.
-    pub(crate) nodes: Option<(u32, u32)>,
 }
 
 impl Needed {
     /// Returns what a run of this scale and this many threads lacks, in words; `None` if it can judge the claim.
     pub(crate) fn lacks(self, scale: f64, threads: usize) -> Option<String> {
-        match self.nodes {
-            Some((theirs, ours)) if theirs != ours => {
-                return Some(format!("the claim is about nodes of {theirs} bytes, and these have {ours}"));
-            }
-            _ if scale < self.scale => {
-                return Some(format!("the claim needs a scale of {} at least, and this run has {scale}", self.scale));
-            }
-            _ => {}
+        if scale < self.scale {
+            return Some(format!("the claim needs a scale of {} at least, and this run has {scale}", self.scale));
         }
         (threads < self.threads)
             .then(|| format!("the claim needs {} threads at least, and this run has {threads}", self.threads))
     }
 }
 
-/// A claim about what the paper has printed, by its figure and its two series: the statement is that of the other form,
-/// and so is the point, if no other is named.
+/// A claim about what the paper has printed, by its figure and its two series, or one if it is about a value: the
+/// statement is that of the other form, and so is the point, if no other is named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Printed {
     pub(crate) figure: &'static str,
     pub(crate) of: &'static str,
-    pub(crate) against: &'static str,
+    pub(crate) against: Option<&'static str>,
     pub(crate) x: Option<f64>,
 }
 
@@ -116,7 +108,7 @@ pub(crate) struct Claim {
 
 impl Claim {
     const fn made(of: &'static str, against: Option<&'static str>, x: f64, said: Said) -> Self {
-        let needed = Needed { scale: 0.0, threads: 1, nodes: None };
+        let needed = Needed { scale: 0.0, threads: 1 };
         Claim {
             of,
             against,
@@ -191,7 +183,12 @@ impl Claim {
     /// The paper's statement is about another form, which this figure or another one measures, too: that one decides,
     /// and this one is not counted.
     pub(crate) const fn form_of(self, figure: &'static str, of: &'static str, against: &'static str) -> Self {
-        Claim { form_of: Some(Printed { figure, of, against, x: None }), ..self }
+        Claim { form_of: Some(Printed { figure, of, against: Some(against), x: None }), ..self }
+    }
+
+    /// The same of a claim about a value.
+    pub(crate) const fn form_of_value(self, figure: &'static str, of: &'static str) -> Self {
+        Claim { form_of: Some(Printed { figure, of, against: None, x: None }), ..self }
     }
 
     /// The same, of a form that is measured at another point.
@@ -201,7 +198,7 @@ impl Claim {
         of: &'static str,
         against: &'static str,
     ) -> Self {
-        Claim { form_of: Some(Printed { figure, of, against, x: Some(x) }), ..self }
+        Claim { form_of: Some(Printed { figure, of, against: Some(against), x: Some(x) }), ..self }
     }
 
     /// A run below this scale does not judge the claim.
@@ -212,11 +209,6 @@ impl Claim {
     /// A run with fewer threads does not judge the claim.
     pub(crate) const fn with_threads(self, threads: usize) -> Self {
         Claim { needed: Needed { threads, ..self.needed }, ..self }
-    }
-
-    /// The paper's nodes have `theirs` bytes, and those of the figure `ours`: nothing is judged while they differ.
-    pub(crate) const fn of_nodes(self, theirs: u32, ours: u32) -> Self {
-        Claim { needed: Needed { nodes: Some((theirs, ours)), ..self.needed }, ..self }
     }
 
     /// Returns the paper's statement, as its number or its word.
@@ -245,9 +237,6 @@ mod tests {
         assert!(lacks(0.1, 8).contains("scale of 1 "), "{}", lacks(0.1, 8));
         assert!(lacks(1.0, 2).contains("8 threads"), "{}", lacks(1.0, 2));
         assert_eq!(lacks(1.0, 8), "");
-        let nodes = claim.of_nodes(4096, 512).needed.lacks(1.0, 8).expect("other nodes");
-        assert!(nodes.contains("4096") && nodes.contains("512"));
-        assert_eq!(claim.of_nodes(512, 512).needed.lacks(1.0, 8), None);
     }
 
     #[test]

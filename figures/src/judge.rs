@@ -63,7 +63,8 @@ pub(crate) fn judge(claim: &Claim, ran: Ran, series: &[Series]) -> Judged {
             .form_of
             .map(|Printed { figure, of, against, x }| {
                 let place = x.map(|x| format!(" at {x}")).unwrap_or_default();
-                format!("{figure}, {of} / {against}{place}")
+                let against = against.map(|against| format!(" / {against}")).unwrap_or_default();
+                format!("{figure}, {of}{against}{place}")
             })
             .unwrap_or_default(),
         why: why(claim, ran.expected, ours.map(|ours| (ours.median, interval(&ratios))), verdict, lacks.as_deref()),

@@ -36,6 +36,14 @@ pub(crate) fn setup(pairs: u64, flush_ns: u32) -> TreeSetup {
     }
 }
 
+/// The price of write-backs that overlap: 300 ns a fence, and for each line before it what 2 GB a second take.
+pub(crate) const BY_FENCE: Latency = Latency::Fence { fence_ns: 300, line_ns: 32 };
+
+/// Returns the options of most figures, at a price for each fence in place of one for each line.
+pub(crate) fn by_fence(pairs: u64) -> TreeSetup {
+    TreeSetup { latency: BY_FENCE, ..setup(pairs, 0) }
+}
+
 /// Returns the options of a tree whose calls to the medium are counted.
 pub(crate) fn counted(pairs: u64) -> TreeSetup {
     TreeSetup { count: true, ..unflushed(pairs) }

@@ -158,7 +158,7 @@ pub(crate) enum Verdict {
     Contradicted,
     /// The rounds lie on both sides.
     Undecided,
-    /// The run has too few keys or threads, or nodes of another size.
+    /// The run has too few keys or threads.
     Unscaled,
     Unmeasured,
 }

@@ -33,7 +33,9 @@ pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
     ensure!(!outcomes.is_empty(), "there is no figure in {}: run some first", out.display());
     results::pack(out, &outcomes, single)?;
     if let Some(path) = crashes {
-        fs::copy(path, out.join(CRASHES)).with_context(|| format!("reading {}", path.display()))?;
+        // The file may be the kept one itself, which a copy would empty.
+        let table = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        fs::write(out.join(CRASHES), table).with_context(|| format!("writing the table of {}", path.display()))?;
     }
     let page = page(&outcomes, fs::read_to_string(out.join(CRASHES)).ok().as_deref())?;
     let path = out.join("report.html");
@@ -307,8 +309,8 @@ mod tests {
         assert_eq!(judged("BD-X2", "BD", "LB"), Verdict::Reproduced);
         assert_eq!(judged("SYN-S1", "HOLM", "ISLE"), Verdict::Reproduced);
         assert_eq!(judged("SENT-F6a", "FF_S", "FF"), Verdict::Contradicted);
-        // The store's nodes have 512 bytes.
-        assert_eq!(judged("SENT-F7b", "FF_S", "FF"), Verdict::Unscaled);
+        // The paper's nodes have 4 KiB, and the run is older than those of the store.
+        assert_eq!(judged("SENT-F7b", "FF_S, 4 KiB", "FF, 4 KiB"), Verdict::Unmeasured);
         assert_eq!(judged("SENT-F4c", "CIRC_F", "CIRC"), Verdict::Contradicted);
         let page = page(&outcomes, None).expect("a page");
         let (papers, own) = (page.find("Claims of the papers"), page.find("Hypotheses of our own"));

@@ -51,8 +51,10 @@ holm_tree::designs! { $ for_each_design after holm_tree::designs {buffered, holm
 
 /// Designs with known bugs that the proof must catch. They are in no list.
 pub mod faulty {
+    use crate::guide::Linear;
     use crate::leaf::bd_tree::Forgetful;
     use crate::leaf::canary::Canary;
+    use crate::leaf::fast_fair::{PUBLISHED, Shifting};
     use crate::leaf::ss_tree::{HASTY, SsTree};
     use holm_tree::inner::Sorted;
     use holm_tree::leaf::buffered::{Buffered, NoFingerprints};
@@ -62,6 +64,8 @@ pub mod faulty {
         canary: leaf Canary, parent Sorted<8>, upper Sorted<8>;
         /// A subnode of SSTree is released before the link to it is durably gone, as in the published order of fences.
         ss_tree_hasty: leaf SsTree<3, HASTY>, parent Sorted<8>, upper Sorted<8>;
+        /// FAST and FAIR with the published marks and flushes.
+        fast_fair_published: leaf Shifting<31, PUBLISHED, Linear>, parent Sorted<8>, upper Sorted<8>;
         /// A slot of BD+Tree is reused while the state of two epochs before still names it.
         bd_tree_forgetful: leaf Buffered<1, (Forgetful, NoFingerprints)>, parent Sorted<8>, upper Sorted<8>;
     }

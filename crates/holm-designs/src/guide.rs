@@ -14,6 +14,7 @@
 mod fingerprints;
 mod halving;
 mod linear;
+mod segment_vectors;
 mod segments;
 mod sentinels;
 mod signs;
@@ -22,6 +23,7 @@ mod sweep;
 pub use fingerprints::Fingerprints;
 pub use halving::Halving;
 pub use linear::Linear;
+pub use segment_vectors::SegmentVectors;
 pub use segments::Segments;
 pub use sentinels::Sentinels;
 pub use signs::{Aside, Inlaid, Signs};

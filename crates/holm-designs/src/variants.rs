@@ -2,7 +2,7 @@
 //! latches, or the nodes above the leaves. Measurements and proofs select them by name. The store knows none of them,
 //! and few tests instantiate them.
 
-use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segments, Sentinels, Vector};
+use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, SegmentVectors, Segments, Sentinels, Vector};
 use crate::inner::{Contiguous, Durable};
 use crate::leaf::bd_tree::{Chained, Mirrored};
 use crate::leaf::fp_tree::FpTree;
@@ -75,6 +75,12 @@ holm_tree::designs! { $ for_each_variant:
     circ_2k: leaf Circ<126, Segments>, parent Sorted<8>, upper Sorted<8>;
     /// The same in nodes of 4 KiB.
     circ_4k: leaf Circ<254, Segments>, parent Sorted<8>, upper Sorted<8>;
+    /// Circ-Tree, whose lookups compare the heads of a segment with vectors.
+    circ_vectors: leaf Circ<30, SegmentVectors>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    circ_vectors_1k: leaf Circ<62, SegmentVectors>, parent Sorted<8>, upper Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    circ_vectors_2k: leaf Circ<126, SegmentVectors>, parent Sorted<8>, upper Sorted<8>;
     /// Circ-Tree, searched linearly from the base.
     circ_linear: leaf Circ<30, Linear>, parent Sorted<8>, upper Sorted<8>;
     /// The same in nodes of 1 KiB.
@@ -154,6 +160,10 @@ holm_tree::designs! { $ for_each_variant:
     isle_all: leaf Isle<7, ONE_BY_ONE>, parent Durable<IsleNode<7>>, upper Durable<IsleNode<7>>;
     /// The same with five children per node.
     isle_all_narrow: leaf Isle<7, ONE_BY_ONE>, parent Durable<IsleNode<1>>, upper Durable<IsleNode<1>>;
+    /// The same in nodes of 1 KiB.
+    isle_all_1k: leaf Isle<15, ONE_BY_ONE>, parent Durable<IsleNode<15>>, upper Durable<IsleNode<15>>;
+    /// The same in nodes of 2 KiB.
+    isle_all_2k: leaf Isle<31, ONE_BY_ONE>, parent Durable<IsleNode<31>>, upper Durable<IsleNode<31>>;
     /// wB+-Tree in leaves of 1 KiB.
     wb_tree_1k: leaf WbTree<56, 14>, parent Sorted<8>, upper Sorted<8>;
     /// wB+-Tree in leaves of 2 KiB.

@@ -11,7 +11,7 @@
 
 use holm::laboratory::Records;
 use holm::{Builder, Database, Durability, Error, Result};
-use holm_designs::designs;
+use holm_designs::{designs, variants};
 use holm_medium::{Journaled, Mapped, Writer};
 use holm_tree::Entry;
 use std::sync::Arc;
@@ -34,12 +34,24 @@ pub fn over_files() -> Vec<Entry<Journaled, Records>> {
     designs::entries()
 }
 
-/// Creates an empty database of a design over a medium that flushes. The caller ends the epochs.
+/// Returns the variants in leaves of 4 KiB that a database over a medium that flushes can have.
+fn wide() -> Vec<Entry<Mapped, Records>> {
+    vec![
+        Entry::of::<variants::fast_fair_4k>(),
+        Entry::of::<variants::fast_fair_sentinels_4k>(),
+        Entry::of::<variants::circ_linear_4k>(),
+        Entry::of::<variants::circ_sentinels_4k>(),
+    ]
+}
+
+/// Creates an empty database over a medium that flushes, of a design or of one of FAST-FAIR and Circ-Tree in leaves of
+/// 4 KiB, with or without sentinels. The caller ends the epochs.
 ///
 /// # Errors
 /// `Invalid` if no design has that name; otherwise as [`Database::over`].
 pub fn over_mapped(writer: Arc<Writer<Mapped>>, design: &str, durability: Durability) -> Result<Database> {
-    let entry = designs::entries::<Mapped, Records>().into_iter().find(|entry| entry.name == design);
+    let mut entries = designs::entries::<Mapped, Records>().into_iter().chain(wide());
+    let entry = entries.find(|entry| entry.name == design);
     let entry = entry.ok_or_else(|| Error::Invalid { what: format!("there is no design named {design:?}") })?;
     Database::over(writer, &entry, durability)
 }

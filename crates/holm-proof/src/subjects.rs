@@ -112,7 +112,7 @@ pub mod faulty {
         canary_brim: Brim;
         canary_barren: Barren;
     }
-    subjects! { OTHERS, faulty: ss_tree_hasty bd_tree_forgetful }
+    subjects! { OTHERS, faulty: ss_tree_hasty fast_fair_published bd_tree_forgetful }
 }
 
 /// All variants, in a program that is built with them.

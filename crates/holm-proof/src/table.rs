@@ -5,6 +5,10 @@
 //! the proof and fails. A design's capabilities or its leaf state what it is excused from, and the cell repeats the
 //! reason.
 
+mod controls;
+
+pub use controls::{Control, controls};
+
 use crate::commits::{IntentBug, crash_commits};
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
@@ -108,6 +112,8 @@ pub enum Cell {
         stood_for: u128,
         /// Whether no moment had too many images.
         whole: bool,
+        /// Of these, the images that a crash within a recovery left.
+        nested: u64,
     },
     /// The design need not do this, for this reason.
     Excused(&'static str),
@@ -194,7 +200,8 @@ pub fn cell(
     if images < 2 {
         return Ok(Cell::Empty("no crash made a difference".into()));
     }
-    Ok(Cell::Looked { images, stood_for: report.stood_for, whole: report.sampled == 0 })
+    let Report { stood_for, sampled, in_recovery: nested, .. } = report;
+    Ok(Cell::Looked { images, stood_for, whole: sampled == 0, nested })
 }
 
 /// The cell of commits. A design that is durable per return is in no database whose commits recovery must complete: its
@@ -229,7 +236,7 @@ fn commits(subject: &'static Subject, persistency: Persistency) -> Result<Cell, 
     if persistency == Persistency::Visible && crashes.in_recovery == 0 {
         return Ok(Cell::Empty("no recovery was crashed".into()));
     }
-    Ok(Cell::Looked { images, stood_for: u128::from(images), whole: false })
+    Ok(Cell::Looked { images, stood_for: u128::from(images), whole: false, nested: crashes.in_recovery as u64 })
 }
 
 /// Pairs and leaves before and after a script's steps, without any crash; `None` if the script fails.
@@ -278,12 +285,13 @@ fn growth(subject: &'static Subject) -> Option<Script> {
     (leaves(many) > most).then(|| script(many))
 }
 
-/// The rows as JSON.
-pub fn json(rows: &[Row]) -> serde_json::Value {
+/// The rows as JSON, and behind them the controls. A table ends at the first violation, so that its rows have none. The
+/// seed determines which images are opened where there are too many.
+pub fn json(rows: &[Row], controls: &[Control]) -> serde_json::Value {
     let cell = |cell: &Cell| match cell {
-        Cell::Looked { images, stood_for, whole } => {
-            serde_json::json!({ "images": images, "stood_for": *stood_for as f64, "whole": whole })
-        }
+        Cell::Looked { images, stood_for, whole, nested } => serde_json::json!({
+            "images": images, "stood_for": *stood_for as f64, "whole": whole, "nested": nested,
+        }),
         Cell::Excused(why) => serde_json::json!({ "excused": why }),
         Cell::Empty(why) => serde_json::json!({ "empty": why }),
     };
@@ -292,9 +300,14 @@ pub fn json(rows: &[Row]) -> serde_json::Value {
         let cells: serde_json::Map<_, _> = cells.collect();
         serde_json::json!({
             "design": row.design, "durable": row.durable, "model": row.persistency.name(), "changes": cells,
+            "violations": 0, "seed": Plan::suite(row.persistency).seed,
         })
     };
-    rows.iter().map(row).collect()
+    let control = |control: &Control| {
+        let caught = control.caught.map(Change::name);
+        serde_json::json!({ "control": control.design, "model": control.persistency.name(), "caught": caught })
+    };
+    rows.iter().map(row).chain(controls.iter().map(control)).collect()
 }
 
 impl fmt::Display for Cell {

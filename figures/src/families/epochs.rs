@@ -5,7 +5,8 @@ mod traces;
 mod working_sets;
 
 use crate::claim::Cause;
-use crate::measured_tree::{TreeSetup, counted, create, recovery, setup};
+use crate::measured_tree::{TreeSetup, by_fence, counted, create, recovery, setup};
+use crate::setting::Setting;
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
 use crate::traces::{all, uniform, zipf};
 use anyhow::Result;
@@ -30,6 +31,7 @@ pub(crate) const FAMILY: Family = Family {
         WORKING_SETS,
         WORKING_WRITES,
         EPOCHS,
+        EPOCHS_BY_FENCE,
         WAITS,
         SPACE,
         MEMORY,
@@ -56,6 +58,11 @@ const SEVEN: [(&str, &str); 7] = {
 const FIVE: [(&str, &str); 5] = {
     let [bd, ff, lb, isle] = FOUR;
     [bd, ff, lb, isle, MONTAGE]
+};
+/// The same, with the paper's own leaf without fingerprints.
+const FIVE_AND_PRINTED: [(&str, &str); 6] = {
+    let [bd, printed, _, ff, lb, isle] = SIX;
+    [bd, printed, ff, lb, isle, MONTAGE]
 };
 /// The same designs, and two ways to find the leaves of one tree: region by region, and along their chain.
 const FOUND: [(&str, &str); 6] = {
@@ -267,23 +274,50 @@ const RECOVERY: Study = Study {
     }],
 };
 
-const EPOCHS: Study = Study {
-    conditions: "plain memory, real flushes and 300 ns more for each line; Zipf 0.99 over a million keys, half puts",
-    exact: false,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        let (pairs, operations) = (setting.count(1_000_000), setting.count(4_000_000));
-        let cells = [1, 5, 10, 50, 100].map(|milliseconds: u64| {
-            Cell::new("BD", milliseconds as f64, pairs + operations, move || {
+/// Returns a cell for each design and each length of an epoch: millions of operations a second, half of them puts by
+/// Zipf, at the price of `setup`.
+pub(super) fn by_epochs<const DESIGNS: usize>(
+    setting: &Setting,
+    designs: [(&'static str, &'static str); DESIGNS],
+    priced: fn(u64) -> TreeSetup,
+) -> Vec<Cell> {
+    let (pairs, operations) = (setting.count(1_000_000), setting.count(4_000_000));
+    let cells = [1, 5, 10, 50, 100].into_iter().flat_map(|milliseconds: u64| {
+        designs.map(|(name, design)| {
+            Cell::new(name, milliseconds as f64, pairs + operations, move || {
                 let epoch = Duration::from_millis(milliseconds);
-                let tree = create("buffered", TreeSetup { epoch, ..setup(pairs, LATENCY) })?;
+                let tree = create(design, TreeSetup { epoch, ..priced(pairs) })?;
                 tree.put(&all(pairs), 1)?;
                 tree.settle()?;
                 Ok(vec![mops(tree.mix(&zipf(operations, pairs, 3), 1)?)])
             })
-        });
-        cells.into()
-    },
+        })
+    });
+    cells.collect()
+}
+
+const EPOCHS_BY_FENCE: Study = Study {
+    conditions: "plain memory, real flushes, 300 ns more for each fence and 32 ns for each line before it (2 GB a \
+                 second); Zipf 0.99 over a million keys, half puts",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| by_epochs(setting, [("BD", "buffered")], by_fence),
+    figures: &[Figure {
+        id: "BD-X5a-fence",
+        title: "Throughput by length of an epoch; lines overlap",
+        measure: 0,
+        unit: "million operations a second",
+        axis: Axis::Numbers("ms of an epoch"),
+        claims: &[],
+        note: "As BD-X5a, at the other price: the lines of an epoch wait for one fence.",
+    }],
+};
+
+const EPOCHS: Study = Study {
+    conditions: "plain memory, real flushes and 300 ns more for each line; Zipf 0.99 over a million keys, half puts",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| by_epochs(setting, [("BD", "buffered")], |pairs| setup(pairs, LATENCY)),
     figures: &[Figure {
         id: "BD-X5a",
         title: "Throughput by length of an epoch",

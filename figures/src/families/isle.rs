@@ -12,14 +12,14 @@ use crate::study::{Absent, Axis, Cell, Claim, Drawn, Family, Figure, Needs, Stud
 use crate::traces::{all, uniform};
 use anyhow::Result;
 use loads::LOADS;
-use nodes::{NODES, SIZES};
+use nodes::{NODES, SHARES_BY_FENCE, SIZES};
 
 pub(crate) const FAMILY: Family = Family {
     name: "Isle-Tree",
     paper: "lines sorted each on its own, beside NV, FP, wB+, FAST-FAIR and Circ",
     without: "",
     expected: false,
-    studies: &[EXAMPLE, LOADS, FLUSHES, NODES, SIZES, LATENCIES, STRINGS, READS],
+    studies: &[EXAMPLE, LOADS, FLUSHES, NODES, SHARES_BY_FENCE, SIZES, LATENCIES, STRINGS, READS],
     absent: &[Absent::new("ISLE-X1", "The crash matrix", "explored by `cargo xtask crash`, and part of the report")],
     drawn: DRAWN,
 };
@@ -35,21 +35,12 @@ const DRAWN: &[Drawn] = &[
         series: &["NV", "FP", "wB+", "wB+_ALL", "FF", "CIRC", "ISLE", "ISLE_ALL"],
     },
     Drawn {
-        figures: &["ISLE-F8a"],
+        figures: &["ISLE-F8a", "ISLE-F8a-fence"],
         series: &["NV", "FP", "wB+_ALL", "FF", "FF, inner nodes volatile", "CIRC", "ISLE", "ISLE_ALL"],
     },
     Drawn {
         figures: &["ISLE-F8b", "ISLE-F8d"],
-        series: &[
-            "NV",
-            "NV, vectors",
-            "wB+",
-            "FF, inner nodes volatile",
-            "CIRC",
-            "CIRC, linear",
-            "ISLE",
-            "ISLE, vectors",
-        ],
+        series: &["NV", "NV, vectors", "wB+", "FF, inner nodes volatile", "CIRC", "CIRC, linear", "ISLE", "ISLE_ALL"],
     },
     Drawn {
         figures: &["ISLE-F2"],
@@ -69,9 +60,13 @@ const TREES: [(&str, &str); 9] = [
     ("ISLE_ALL", "isle_all"),
 ];
 
-/// The other search of three of them: the paper's for FP, vectors for the two that the paper searches one by one.
-const SEARCHES: [(&str, &str); 3] =
-    [("FP, one by one", "fp_tree_scalar"), ("NV, vectors", "nv_tree_vectors"), ("ISLE, vectors", "isle_vectors")];
+/// The other search of four of them: the paper's for FP, vectors for those that the paper searches one by one.
+const SEARCHES: [(&str, &str); 4] = [
+    ("FP, one by one", "fp_tree_scalar"),
+    ("NV, vectors", "nv_tree_vectors"),
+    ("CIRC, vectors", "circ_vectors"),
+    ("ISLE, vectors", "isle_vectors"),
+];
 
 const LATENCY: u32 = 300;
 const NOTE: &str = "FF and wB+_ALL have their inner nodes in persistent memory, as in the paper; wB+ has them in \

@@ -11,7 +11,7 @@ use crate::claim::Cause;
 use crate::measured_tree::{PERCENTILES, counted, create, setup, unflushed};
 use crate::study::{Axis, Cell, Claim, Drawn, Family, Figure, Needs, Study};
 use crate::traces::{all, ascending, uniform, zipf};
-use ablations::{ASIDE, ASIDE_READS, BLOCKS, CODECS, DURABILITIES, EPOCHS, ORDERS, PRINTS, ROOTS};
+use ablations::{ASIDE, ASIDE_READS, BLOCKS, CODECS, DURABILITIES, EPOCHS, EPOCHS_BY_FENCE, ORDERS, PRINTS, ROOTS};
 use anyhow::Result;
 use media_metrics::MEDIA_METRICS;
 use metrics::{METRICS, TIMES};
@@ -44,6 +44,7 @@ pub(crate) const FAMILY: Family = Family {
         ASIDE_READS,
         ROOTS,
         EPOCHS,
+        EPOCHS_BY_FENCE,
         DURABILITIES,
     ],
     absent: &[],

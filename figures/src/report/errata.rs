@@ -19,42 +19,73 @@ struct Erratum {
     test: [&'static str; 2],
 }
 
-const CANARY: &str = "crates/holm-proof/tests/explorer/canary.rs";
+const PUBLISHED: &str = "crates/holm-proof/tests/explorer/published.rs";
 const SUBNODES: &str = "crates/holm-proof/tests/explorer/subnodes.rs";
 const EPOCHS: &str = "crates/holm-proof/tests/explorer/epochs.rs";
 
-/// A small leaf of the tests, with one bug at a time. It is none of the papers' trees.
-const MODEL_LEAF: &str = "A model leaf of the tests with this bug, not the accused tree.";
+const AS_PUBLISHED: &str = "FAST-FAIR with the marks and flushes of its code: fast_fair_published. Random scripts find \
+                            it, too: the crash program repeats one with --replay fast_fair_published:line:line:2.";
+
+const WITH_ITS_MARKS: &str = "FAST-FAIR with the marks and flushes of its code: fast_fair_published.";
 
 const ERRATA: &[Erratum] = &[
     Erratum {
         of: "FAST-FAIR, its code",
         printed: "A removal flushes a line when it enters it: the condition of an insert, whose shift goes the \
                 other way.",
-        ran: MODEL_LEAF,
-        shows: "Of the keys 10, 20, 40, 50 and 60, 10 is removed. The removal has returned, and its last \
-                store is lost: 10 is back.",
-        words: &[["0x200 was 0x1f, stored 0x1e, left 0x1f", "the bitmap of five slots, which has lost the removal"]],
+        ran: AS_PUBLISHED,
+        shows: "Of the keys 10, 20, 30 and 40, 10 is removed. The first three slots lie in one line, the fourth in \
+                the next. The line of the fourth is flushed, that of the others is not, and it loses its stores: 10 \
+                is still there, and 40, which nothing has removed, is in neither line.",
+        words: &[
+            ["0x230 was 0x1e, stored 0x28, left 0x1e", "the key of the third slot: 40 is lost, 30 is left"],
+            ["0x238 was 0x3, stored 0x4, left 0x3", "its payload"],
+        ],
         here: "a removal flushes a line when it leaves it, and at its end.",
-        test: [CANARY, "an_unflushed_removal_is_caught"],
+        test: [PUBLISHED, "a_published_removal_loses_another_pair"],
+    },
+    Erratum {
+        of: "FAST-FAIR, its code",
+        printed: "A removal that enters no further line flushes nothing.",
+        ran: WITH_ITS_MARKS,
+        shows: "Of the keys 10, 20, 30, 40 and 50, 50 is removed. The removal has returned, and its last store is \
+                lost: 50 is back.",
+        words: &[["0x258 was 0x5, stored 0x0, left 0x5", "the payload of the fifth slot, which has lost the removal"]],
+        here: "as above.",
+        test: [PUBLISHED, "a_published_removal_that_has_returned_is_lost"],
+    },
+    Erratum {
+        of: "FAST-FAIR, its code",
+        printed: "An insert flushes the null payload behind the pairs if that word begins a line. No payload does: a \
+                pair begins with its key.",
+        ran: WITH_ITS_MARKS,
+        shows: "A split has moved the upper half of 30 pairs, and behind the null that ends the lower half its pairs \
+                are still in their slots. Inserts into the lower half reach the end of a line. The next one's line is \
+                flushed, and the null that it wrote into the line behind it is lost: the pairs from there on, 20 to \
+                30 of 30, are in two leaves.",
+        words: &[["0x348 was 0x14, stored 0x0, left 0x14", "the payload behind the last pair: that of a moved one"]],
+        here: "that line is flushed before the last slot of the line before it holds a pair.",
+        test: [PUBLISHED, "a_published_insert_brings_back_what_a_split_has_moved"],
     },
     Erratum {
         of: "FAST-FAIR",
         printed: "A null payload ends the leaf.",
-        ran: MODEL_LEAF,
-        shows: "No crash is needed: with the pair (20, 0), 20 and the keys behind it are not found.",
+        ran: WITH_ITS_MARKS,
+        shows: "Every store is left. Of the pairs (10, 1), (20, 2), (25, 0) and (30, 3), recovery finds two: 25 and \
+                30 are lost.",
         words: &[],
         here: "the unique word of a pair, its key or its record, ends the leaf and marks a pair in transit.",
-        test: [CANARY, "a_payload_of_zero_that_counts_as_nothing_is_caught"],
+        test: [PUBLISHED, "a_published_payload_of_zero_ends_the_leaf"],
     },
     Erratum {
         of: "FAST-FAIR, Isle-Tree",
         printed: "Two neighbours with the same payload are a pair in transit.",
-        ran: MODEL_LEAF,
-        shows: "No crash is needed: of two neighbours with equal payloads, readers and recovery give up one.",
+        ran: "FAST-FAIR with the marks and flushes of its code: fast_fair_published. Isle-Tree with these marks has \
+              not run.",
+        shows: "Every store is left. Of the pairs (10, 1), (20, 2), (25, 3) and (30, 3), recovery gives up 30.",
         words: &[],
         here: "the unique word marks it, as above.",
-        test: [CANARY, "equal_payloads_taken_for_a_pair_in_transit_are_caught"],
+        test: [PUBLISHED, "published_equal_payloads_count_once"],
     },
     Erratum {
         of: "SSTree",

@@ -46,6 +46,25 @@ pub(super) struct Explored {
     durable: String,
     model: String,
     changes: BTreeMap<String, Looked>,
+    /// The violations that were found, and the seed. Older tables state neither.
+    violations: Option<u64>,
+    seed: Option<u64>,
+}
+
+/// What the crash program prints behind the rows: a design with a known bug, and the change at which it was found.
+#[derive(Deserialize)]
+struct Control {
+    control: String,
+    model: String,
+    caught: Option<String>,
+}
+
+/// An element of that output.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Told {
+    Explored(Explored),
+    Control(Control),
 }
 
 /// A cell of such a row: the number of images, or why there are none.
@@ -54,6 +73,8 @@ struct Looked {
     images: Option<u64>,
     #[serde(default)]
     whole: bool,
+    /// Of the images, those that a crash within a recovery left.
+    nested: Option<u64>,
     excused: Option<String>,
 }
 
@@ -62,16 +83,37 @@ impl Explored {
     pub(super) fn images(&self) -> impl Iterator<Item = u64> {
         self.changes.values().filter_map(|cell| cell.images)
     }
+
+    /// Returns the number of images that a crash within a recovery left; `None` if the table does not state it.
+    fn nested(&self) -> Option<u64> {
+        self.changes.values().filter_map(|cell| cell.nested).reduce(|all, some| all + some)
+    }
 }
 
 /// Returns the rows of what the crash program has printed; `None` if there are none. Cargo may have printed something
 /// before them.
 pub(super) fn explored(told: &str) -> Option<Vec<Explored>> {
-    told.lines().find(|line| line.starts_with("[{")).and_then(|line| serde_json::from_str(line).ok())
+    Some(parts(told)?.0)
+}
+
+/// Returns the rows and the controls.
+fn parts(told: &str) -> Option<(Vec<Explored>, Vec<Control>)> {
+    let line = told.lines().find(|line| line.starts_with("[{"))?;
+    let (mut rows, mut controls) = (vec![], vec![]);
+    for part in serde_json::from_str::<Vec<Told>>(line).ok()? {
+        match part {
+            Told::Explored(row) => rows.push(row),
+            Told::Control(control) => controls.push(control),
+        }
+    }
+    Some((rows, controls))
 }
 
 /// In the order in which they are explored.
 const CHANGES: [&str; 8] = ["insert", "update", "remove", "split", "merge", "root", "commit", "recovery"];
+
+/// The columns behind them.
+const COUNTS: [&str; 3] = ["nested", "violations", "seed"];
 
 pub(super) fn crashes(told: Option<&str>) -> String {
     let heading = "<h2 id=\"crashes\">Crashes</h2>\n";
@@ -81,15 +123,18 @@ pub(super) fn crashes(told: Option<&str>) -> String {
              <code>cargo xtask crash --table --json</code> has printed.</p>\n"
         );
     };
-    let Some(rows) = explored(told) else { return format!("{heading}<pre>{}</pre>\n", escaped(told)) };
+    let Some((rows, controls)) = parts(told) else { return format!("{heading}<pre>{}</pre>\n", escaped(told)) };
     let mut text = format!(
         "{heading}<p>Of each design, change and model of a crash, how many images were opened that an opening can tell \
          apart, and every one of them recovered to what the history allows. <b>+</b>: some moment had too many to \
          visit all. The model says what a crash may keep: <i>line</i>, of every line some prefix of its stores; \
-         <i>word</i>, any of its words; <i>visible</i>, everything, for only the process has died.</p>\n<div \
+         <i>word</i>, any of its words; <i>visible</i>, everything, for only the process has died. \
+         <i>Nested</i> are the images that a second crash left, within the recovery from the first. Where there are \
+         too many images, the seed determines which are opened.</p>\n<div \
          class=\"wide\"> <table class=\"counts\">\n<tr><th>design</th><th>durable</th><th>model</th>"
     );
-    CHANGES.iter().for_each(|change| text.push_str(&format!("<th>{change}</th>")));
+    let columns = CHANGES.iter().chain(&COUNTS);
+    columns.for_each(|column| text.push_str(&format!("<th>{column}</th>")));
     text.push_str("</tr>\n");
     let all_by = |row: &Explored| {
         let why = row.changes.values().next().and_then(|cell| cell.excused.clone());
@@ -98,7 +143,12 @@ pub(super) fn crashes(told: Option<&str>) -> String {
     for row in rows {
         let _ = write!(text, "<tr><td>{}</td><td>{}</td><td>{}</td>", escaped(&row.design), row.durable, row.model);
         if let Some(why) = all_by(&row) {
-            let _ = writeln!(text, "<td class=\"quiet\" colspan=\"{}\">{}</td></tr>", CHANGES.len(), escaped(&why));
+            let _ = writeln!(
+                text,
+                "<td class=\"quiet\" colspan=\"{}\">{}</td></tr>",
+                CHANGES.len() + COUNTS.len(),
+                escaped(&why)
+            );
             continue;
         }
         for change in CHANGES {
@@ -109,6 +159,33 @@ pub(super) fn crashes(told: Option<&str>) -> String {
                 Some(images) => write!(text, "<td>{images}{more}</td>"),
                 None => write!(text, "<td class=\"quiet\">{}</td>", escaped(why)),
             };
+        }
+        for count in [row.nested(), row.violations, row.seed] {
+            let _ = write!(text, "<td>{}</td>", count.map_or("not stated".into(), |count| count.to_string()));
+        }
+        text.push_str("</tr>\n");
+    }
+    text + "</table></div>\n" + &controlled(&controls)
+}
+
+/// Returns the table of designs with known bugs, by model; nothing if the crash program has not printed any.
+fn controlled(controls: &[Control]) -> String {
+    if controls.is_empty() {
+        return String::new();
+    }
+    const MODELS: [&str; 3] = ["line", "word", "visible"];
+    let mut text = String::from(
+        "<h3 id=\"controls\">Controls</h3>\n<p>Leaves with one known bug each, explored in the same way with fewer \
+         images: the first change at which some image shows the bug. <i>By its test</i>: the scripts of this table do \
+         not show it, or not under this model; a script of its own does.</p>\n<div class=\"wide\"><table>\n<tr><th>\
+         leaf with a bug</th><th>line</th><th>word</th><th>visible</th></tr>\n",
+    );
+    for Control { control: name, .. } in controls.iter().filter(|control| control.model == MODELS[0]) {
+        let _ = write!(text, "<tr><td>{}</td>", escaped(name));
+        for model in MODELS {
+            let it = controls.iter().find(|it| it.control == *name && it.model == model);
+            let caught = it.and_then(|it| it.caught.as_deref()).unwrap_or("by its test");
+            let _ = write!(text, "<td>{}</td>", escaped(caught));
         }
         text.push_str("</tr>\n");
     }
@@ -143,12 +220,17 @@ mod tests {
     fn what_the_crash_program_prints_becomes_a_table() {
         let told = "== cargo run\n[{\"design\":\"reef\",\"durable\":\"epoch\",\"model\":\"line\",\"changes\":{\
                     \"insert\":{\"images\":9,\"stood_for\":138.0,\"whole\":true},\
-                    \"split\":{\"images\":8,\"stood_for\":1e9,\"whole\":false},\"merge\":{\"excused\":\"has no \
-                    merge\"}}}, {\"design\":\"sand\",\"durable\":\"return\",\"model\":\"word\",\"changes\":{\
-                    \"insert\":{\"excused\":\"needs line order\"},\"split\":{\"excused\":\"needs line order\"}}}]";
+                    \"split\":{\"images\":8,\"stood_for\":1e9,\"whole\":false,\"nested\":3},\"merge\":{\
+                    \"excused\":\"has no merge\"}},\"violations\":0,\"seed\":7}, {\"design\":\"sand\",\
+                    \"durable\":\"return\",\"model\":\"word\",\"changes\":{\
+                    \"insert\":{\"excused\":\"needs line order\"},\"split\":{\"excused\":\"needs line order\"}}},\
+                    {\"control\":\"rock\",\"model\":\"line\",\"caught\":\"split\"},\
+                    {\"control\":\"rock\",\"model\":\"word\",\"caught\":null}]";
         let page = crashes(Some(told));
-        let excused = format!("colspan=\"{}\">needs line order</td>", CHANGES.len());
-        for word in ["<td>reef</td>", "<td>9</td>", "<td>8+</td>", ">has no merge</td>", &excused] {
+        let excused = format!("colspan=\"{}\">needs line order</td>", CHANGES.len() + COUNTS.len());
+        let rock = "<tr><td>rock</td><td>split</td><td>by its test</td><td>by its test</td></tr>";
+        let counts = "<td>3</td><td>0</td><td>7</td></tr>";
+        for word in [rock, counts, "<td>reef</td>", "<td>9</td>", "<td>8+</td>", ">has no merge</td>", &excused] {
             assert!(page.contains(word), "{word}: {page}");
         }
         assert!(crashes(Some("a < b")).contains("<pre>a &lt; b</pre>"));

@@ -5,9 +5,17 @@ use super::{Board, Guide};
 use crate::row::Row;
 use holm_search::Search;
 use holm_tree::keys::Keys;
+use holm_tree::pair::Pair;
 
 /// Linear scan of the one segment that can hold the key.
 pub struct Segments;
+
+/// Whether a head can only be in the second segment: if that one's first head is not less, the search starts in the
+/// first segment.
+#[inline]
+pub(super) fn lies_in_rest([_, rest]: [&[Pair]; 2], head: u64) -> bool {
+    rest.first().is_some_and(|pair| pair.head.read() < head)
+}
 
 impl Guide for Segments {
     type Inlaid = ();
@@ -16,11 +24,7 @@ impl Guide for Segments {
     #[inline]
     fn rank<K: Keys>(_: Board<'_, Self>, row: Row<'_>, _: Search, head: u64) -> usize {
         let [front, rest] = row.parts();
-        let scan = |part: &[super::Pair]| part.iter().position(|pair| pair.head.read() >= head).unwrap_or(part.len());
-        // If the second segment's first head is not less than the search key's, the search starts in the first segment.
-        match rest.first().filter(|pair| pair.head.read() < head) {
-            Some(_) => front.len() + scan(rest),
-            None => scan(front),
-        }
+        let scan = |part: &[Pair]| part.iter().position(|pair| pair.head.read() >= head).unwrap_or(part.len());
+        if lies_in_rest([front, rest], head) { front.len() + scan(rest) } else { scan(front) }
     }
 }

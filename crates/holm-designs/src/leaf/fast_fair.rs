@@ -50,6 +50,12 @@ const FEW_SLOTS: usize = 31;
 /// The header's length, in slots.
 const LEAD: usize = 1;
 
+/// The form that holds: marks by role, and each line is durable before the shift leaves it.
+pub const ORDERED: usize = 0;
+/// The published form, in which the proof finds what it loses: every payload is a mark, and lines are flushed where the
+/// published code flushes them.
+pub const PUBLISHED: usize = 1;
+
 /// The block is a leaf.
 const LEAF: u64 = 1 << 32;
 /// The first leaf of its keyspace.
@@ -58,15 +64,18 @@ const FIRST: u64 = 1 << 33;
 const FRONT: u64 = 1 << 34;
 
 persistent! {
-    /// Two words of header, the pairs, and the guide's inlaid data.
+    /// Two words of header, the pairs, and the guide's inlaid data; in one of two forms.
     #[repr(align(64))]
-    pub struct FastFair<const SLOTS: usize; G: Guide> {
+    pub struct Shifting<const SLOTS: usize, const FORM: usize; G: Guide> {
         link: Word,
         home: Word,
         pairs: [Pair; SLOTS],
         inlaid: G::Inlaid,
     }
 }
+
+/// The form that the designs have.
+pub type FastFair<const SLOTS: usize, G> = Shifting<SLOTS, ORDERED, G>;
 
 /// The volatile side of a leaf.
 pub struct Volatile<G: Guide> {
@@ -109,7 +118,7 @@ impl Survey {
     }
 }
 
-impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
+impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
     /// One slot less than the block has: a mark of zero stays behind the last pair.
     const MOST: usize = {
         assert!((SLOTS + LEAD).is_multiple_of(LINE_SLOTS) && SLOTS <= MOST_PAIRS && SLOTS <= G::MOST_SLOTS);
@@ -128,12 +137,12 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
 
     #[inline]
     fn unique_word<K: Keys>(&self, slot: usize) -> &Word {
-        self.pairs[slot].unique_word::<K>()
+        if FORM == PUBLISHED { &self.pairs[slot].payload } else { self.pairs[slot].unique_word::<K>() }
     }
 
     #[inline]
     fn other_word<K: Keys>(&self, slot: usize) -> &Word {
-        self.pairs[slot].other_word::<K>()
+        if FORM == PUBLISHED { &self.pairs[slot].head } else { self.pairs[slot].other_word::<K>() }
     }
 
     #[inline]
@@ -147,9 +156,22 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         (volatile.count.load(Relaxed) as usize).min(Self::MOST)
     }
 
+    /// Whether slot 0 counts.
+    fn front(&self) -> bool {
+        match FORM {
+            PUBLISHED => self.pairs[0].payload.read() != 0,
+            _ => self.home.read() & FRONT != 0,
+        }
+    }
+
+    /// Lets slot 0 count, or not. In the published form its payload alone decides.
     fn set_front<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, counts: bool) {
         let rest = self.home.read() & !FRONT;
-        handle.write(&self.home, if counts { rest | FRONT } else { rest });
+        match (FORM, counts) {
+            (PUBLISHED, false) => handle.write(&self.pairs[0].payload, 0),
+            (PUBLISHED, true) => {}
+            _ => handle.write(&self.home, if counts { rest | FRONT } else { rest }),
+        }
     }
 
     /// Puts a slot in transit: this one store removes the pair that it held. The mark left of it counts and stays.
@@ -174,7 +196,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         // Before slot `count` holds a pair: otherwise, after a crash, old pairs of a split would follow it as live
         // ones.
         handle.write(self.unique_word::<K>(count + 1), 0);
-        if starts_line(count + 1) {
+        if starts_line(count + 1) && FORM != PUBLISHED {
             handle.persist(&self.pairs[count + 1]);
         }
         for from in (at..count).rev() {
@@ -189,7 +211,11 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
             }
         }
         self.invalidate::<M, K>(handle, at);
-        let (unique, other) = unique_and_other::<K>(Slot { head: K::head(search_key, 0), payload });
+        let head = K::head(search_key, 0);
+        let (unique, other) = match FORM {
+            PUBLISHED => (payload, head),
+            _ => unique_and_other::<K>(Slot { head, payload }),
+        };
         handle.write(self.other_word::<K>(at), other);
         // The commit word: the slot differs from its left neighbour and counts. In slot 0, the bit commits.
         handle.write(self.unique_word::<K>(at), unique);
@@ -218,10 +244,14 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
                     self.set_front(handle, true);
                 }
                 G::moved(board, handle, row, to + 1, to);
-            } else if to > 0 {
+            } else if to > 0 || FORM == PUBLISHED {
                 handle.write(self.unique_word::<K>(to), 0);
             }
-            if starts_line(to + 1) || to + 1 == end {
+            let flushed = match FORM {
+                PUBLISHED => starts_line(to),
+                _ => starts_line(to + 1) || to + 1 == end,
+            };
+            if flushed {
                 // Before the next line gives up a pair that this one took over: otherwise a crash loses the pair. At
                 // the end, before the removal is acknowledged.
                 handle.persist(&self.pairs[to]);
@@ -235,7 +265,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
     /// Which slots count, by their marks.
     fn survey<K: Keys>(&self) -> Survey {
         let mut counts = [0; MOST_PAIRS / 64];
-        counts[0] = u64::from(self.home.read() & FRONT != 0);
+        counts[0] = u64::from(self.front());
         let mut end = counts[0] as usize;
         let mut before = counts[0] == 1;
         let mut left = self.unique_word::<K>(0).read();
@@ -309,7 +339,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
     }
 }
 
-impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
+impl<const SLOTS: usize, const FORM: usize, G: Guide> Leaf for Shifting<SLOTS, FORM, G> {
     const SOURCE: &'static str = "FAST and FAIR: Hwang et al., FAST 2018";
     const CAPACITY: usize = Self::MOST;
     const NEEDS_LINE_ORDER: bool = true;
@@ -332,7 +362,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
     fn format<M: Medium>(&self, volatile: &Volatile<G>, handle: &mut WriteHandle<'_, M>, home: Home) {
         handle.write(&self.link, 0);
         // Whichever word is the mark. Pairs in later lines are never reached past these zeros.
-        for pair in &self.pairs[1..3] {
+        for pair in &self.pairs[usize::from(FORM != PUBLISHED)..3] {
             handle.write(&pair.head, 0);
             // Survivor (store): of words, the head is the mark; of records, the payload is.
             handle.write(&pair.payload, 0);
@@ -446,7 +476,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
     }
 }
 
-impl<const SLOTS: usize, G: Guide> Linked for FastFair<SLOTS, G> {
+impl<const SLOTS: usize, const FORM: usize, G: Guide> Linked for Shifting<SLOTS, FORM, G> {
     fn next(&self) -> u32 {
         self.link.read() as u32
     }
@@ -478,7 +508,7 @@ impl<const SLOTS: usize, G: Guide> Linked for FastFair<SLOTS, G> {
     }
 }
 
-impl<const SLOTS: usize, G: Guide> Prefetch for FastFair<SLOTS, G> {
+impl<const SLOTS: usize, const FORM: usize, G: Guide> Prefetch for Shifting<SLOTS, FORM, G> {
     fn prefetch_block(&self) {
         if SLOTS <= FEW_SLOTS {
             return holm_search::prefetch_lines(self);
@@ -504,4 +534,4 @@ impl<const SLOTS: usize, G: Guide> Prefetch for FastFair<SLOTS, G> {
     }
 }
 
-impl<const SLOTS: usize, G: Guide> Merge for FastFair<SLOTS, G> {}
+impl<const SLOTS: usize, const FORM: usize, G: Guide> Merge for Shifting<SLOTS, FORM, G> {}

@@ -26,7 +26,7 @@ struct Layout {
 }
 
 const FAST_FAIR: Layout = Layout { design: "fast_fair_all_narrow", home: 1, first: 2, second: 4, tally: None };
-const ISLE: Layout = Layout { design: "isle_all_narrow", home: 4, first: 6, second: 8, tally: Some(5) };
+const ISLE: Layout = Layout { design: "isle_all_narrow", home: 7, first: 4, second: 8, tally: Some(3) };
 
 impl Layout {
     /// Returns how many children are behind the first one.

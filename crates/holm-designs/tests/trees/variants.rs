@@ -4,8 +4,8 @@
 use crate::agree;
 use crate::fixture::{ORDERS, Order, TreeFixture, mixed};
 use holm_designs::variants::{
-    self, CAPABILITIES, bd_tree_chained, circ_sentinels, fast_fair_fingerprints_4k, fast_fair_sentinels_4k,
-    holm_prints_aside, isle_vectors_1k, nv_tree_2k, nv_tree_vectors_2k, wb_tree_2k,
+    self, CAPABILITIES, bd_tree_chained, circ_sentinels, circ_vectors, fast_fair_fingerprints_4k,
+    fast_fair_sentinels_4k, holm_prints_aside, isle_vectors_1k, nv_tree_2k, nv_tree_vectors_2k, wb_tree_2k,
 };
 use holm_search::Search;
 use holm_tree::{Design, TreeSet, Words};
@@ -35,6 +35,7 @@ fn byte_strings_with_equal_heads_agree_with_a_map() {
     names_agree::<fast_fair_sentinels_4k>();
     names_agree::<fast_fair_fingerprints_4k>();
     names_agree::<circ_sentinels>();
+    names_agree::<circ_vectors>();
     names_agree::<holm_prints_aside>();
     names_agree::<bd_tree_chained>();
     names_agree::<isle_vectors_1k>();

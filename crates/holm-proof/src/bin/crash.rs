@@ -231,7 +231,10 @@ fn table(arguments: &Arguments) -> ExitCode {
         }
     };
     match arguments.json {
-        true => println!("{}", table::json(&rows)),
+        true => {
+            let faulty = [faulty::CANARIES, faulty::OTHERS].concat();
+            println!("{}", table::json(&rows, &table::controls(&faulty, table::quick())));
+        }
         false => println!("{}", table::Table(&rows)),
     }
     let holes: Vec<_> = rows.iter().flat_map(|row| row.holes().map(move |hole| (row, hole))).collect();

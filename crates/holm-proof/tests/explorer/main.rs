@@ -33,6 +33,8 @@ mod mutants;
 #[cfg(not(one_design))]
 mod pruning;
 #[cfg(not(one_design))]
+mod published;
+#[cfg(not(one_design))]
 mod ranges;
 #[cfg(not(one_design))]
 mod readers;

@@ -13,7 +13,7 @@ macro_rules! every_cell_is_covered_or_excused {
                 let rows = table::rows(&subjects::$name, quick()).unwrap_or_else(|violation| panic!("{violation}"));
                 println!("{}", Table(&rows));
                 assert_eq!(rows.len(), Persistency::ALL.len());
-                assert_eq!(json(&rows).as_array().map(Vec::len), Some(rows.len()));
+                assert_eq!(json(&rows, &[]).as_array().map(Vec::len), Some(rows.len()));
                 let holes: Vec<_> = rows.iter().flat_map(|row| row.holes()).collect();
                 assert!(holes.is_empty(), "{holes:?}");
             }
@@ -28,7 +28,7 @@ mod holes {
     use super::*;
     use holm_proof::Plan;
     use holm_proof::script::{change, split};
-    use holm_proof::subjects::faulty::{canary, canary_early};
+    use holm_proof::subjects::faulty::{canary, canary_early, canary_unflushed, fast_fair_published};
     use holm_proof::table::{Cell, Change, cell};
 
     #[test]
@@ -53,5 +53,21 @@ mod holes {
         let found = cell(&canary, Change::Split, &[split(28)], &line).expect("a sound design");
         assert!(matches!(found, Cell::Looked { images: 2.., whole: true, .. }), "{found:?}");
         cell(&canary_early, Change::Insert, &[holm_proof::script::inserts()], &line).expect_err("a known bug");
+    }
+
+    #[test]
+    fn the_controls_say_at_which_change_a_known_bug_is_found() {
+        let controls = table::controls(&[&canary_early, &canary_unflushed, &fast_fair_published], quick());
+        let caught = |design: &str, persistency| {
+            let it = controls.iter().find(|it| it.design == design && it.persistency == persistency);
+            it.expect("a control").caught
+        };
+        assert_eq!(caught("canary_early", Persistency::Visible), Some(Change::Insert));
+        assert_eq!(caught("canary_unflushed", Persistency::Visible), None, "the process's death does not show it");
+        assert_eq!(caught("fast_fair_published", Persistency::Line), Some(Change::Remove));
+        assert_eq!(caught("fast_fair_published", Persistency::Word), None, "it needs line order");
+        let of_them = json(&[], &controls);
+        println!("{of_them}");
+        assert_eq!(of_them[1]["control"], "canary_unflushed");
     }
 }

@@ -2,10 +2,9 @@
 
 use super::{LATENCY, MONTAGE, NOTE, SIX, mixed};
 use crate::claim::Cause;
-use crate::measured_tree::{TreeSetup, setup};
+use crate::measured_tree::{by_fence, setup};
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
 use crate::traces::{uniform, zipf};
-use holm_medium::Latency;
 
 const NO_PROCESSOR: &str = "Two threads of operations on two processors: the thread that ends epochs has none of its \
                             own.";
@@ -111,9 +110,6 @@ pub(super) const TRACES: Study = Study {
     ],
 };
 
-/// The price of write-backs that overlap: a fence, and the bandwidth that lines share.
-const BY_FENCE: Latency = Latency::Fence { fence_ns: LATENCY, line_ns: 32 };
-
 pub(super) const TRACES_BY_FENCE: Study = Study {
     conditions: "plain memory, real flushes, 300 ns more for each fence and 32 ns for each line before it (2 GB a \
                  second); epochs of 10 ms; t1: Zipf 0.99 over a million keys, t2: uniform over eight million; half \
@@ -122,9 +118,8 @@ pub(super) const TRACES_BY_FENCE: Study = Study {
         let (near, far) = (setting.count(1_000_000), setting.count(8_000_000));
         let (long, short) = (setting.count(5_000_000), setting.count(2_000_000));
         Cell::by_threads_beside(setting, SIX, [MONTAGE], near + far + long + short, move |design, threads| {
-            let priced = |pairs| TreeSetup { latency: BY_FENCE, ..setup(pairs, 0) };
-            let t1 = mixed(design, priced(near), &zipf(long, near, 3), threads)?;
-            let t2 = mixed(design, priced(far), &uniform(short, far, 3), threads)?;
+            let t1 = mixed(design, by_fence(near), &zipf(long, near, 3), threads)?;
+            let t2 = mixed(design, by_fence(far), &uniform(short, far, 3), threads)?;
             Ok(vec![t1, t2])
         })
     },

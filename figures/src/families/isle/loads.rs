@@ -120,6 +120,10 @@ pub(super) const LOADS: Study = Study {
                     .form_of("ISLE-F7c", "NV", "ISLE")
                     .cause(Cause::Questionable)
                     .because("Both compare with vectors, the one all records and the other all lines."),
+                Claim::new("CIRC, vectors", "ISLE, vectors", 10.0, 1.183)
+                    .form_of("ISLE-F7c", "CIRC", "ISLE")
+                    .cause(Cause::Questionable)
+                    .because("Both compare with vectors, the one a segment and the other all lines."),
                 Claim::new("wB+_ALL", "ISLE", 10.0, 1.23)
                     .cause(Cause::Unequal)
                     .because("Its inner nodes halve in an array of slots; Isle-Tree's are volatile, with vectors."),

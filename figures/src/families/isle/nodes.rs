@@ -3,7 +3,7 @@
 use super::{LATENCY, TREES, inserted};
 use crate::axes::NODES_OF_ISLES;
 use crate::claim::Cause;
-use crate::measured_tree::{counted, create, setup};
+use crate::measured_tree::{by_fence, counted, create, setup};
 use crate::study::{Cell, Claim, Figure, Needs, Study};
 use crate::traces::all;
 
@@ -64,6 +64,11 @@ pub(super) const NODES: Study = Study {
             ("ISLE, vectors", 2048.0, "isle_vectors_2k"),
             ("CIRC", 1024.0, "circ_1k"),
             ("CIRC", 2048.0, "circ_2k"),
+            ("CIRC, vectors", 512.0, "circ_vectors"),
+            ("CIRC, vectors", 1024.0, "circ_vectors_1k"),
+            ("CIRC, vectors", 2048.0, "circ_vectors_2k"),
+            ("ISLE_ALL", 1024.0, "isle_all_1k"),
+            ("ISLE_ALL", 2048.0, "isle_all_2k"),
             ("CIRC, linear", 512.0, "circ_linear"),
             ("CIRC, linear", 1024.0, "circ_linear_1k"),
             ("CIRC, linear", 2048.0, "circ_linear_2k"),
@@ -139,9 +144,51 @@ pub(super) const NODES: Study = Study {
     ],
 };
 
+/// The shares of splits at the other price: lines that are flushed before one fence overlap.
+pub(super) const SHARES_BY_FENCE: Study = Study {
+    conditions: "plain memory, real flushes, 300 ns more for each fence and 32 ns for each line before it (2 GB a \
+                 second); nodes of 512 bytes, keys and values of 8 bytes, uniform; one thread",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cells = TREES.map(|(name, design)| {
+            Cell::new(name, 512.0, pairs, move || Ok(vec![create(design, by_fence(pairs))?.split_share(&all(pairs))?]))
+        });
+        cells.into()
+    },
+    figures: &[Figure {
+        id: "ISLE-F8a-fence",
+        title: "Share of the time in inserts that split; lines overlap",
+        measure: 0,
+        unit: "share of splits, percent",
+        axis: NODES_OF_ISLES,
+        claims: &[
+            of_fence("ISLE"),
+            of_fence("FP"),
+            of_fence("FF"),
+            of_fence("CIRC"),
+            of_fence("wB+_ALL"),
+            of_fence("ISLE_ALL"),
+            Claim::more("NV", "ISLE", 512.0)
+                .form_of("ISLE-F8a", "NV", "ISLE")
+                .cause(Cause::Environment)
+                .because(AT_A_FENCE),
+        ],
+        note: "As ISLE-F8a, at the other price: the lines of a split are flushed before two fences.",
+    }],
+};
+
+const AT_A_FENCE: &str = "As ISLE-F8a, at another price.";
+
+const fn of_fence(of: &'static str) -> Claim {
+    Claim::value(of, 512.0, 20.0).form_of_value("ISLE-F8a", of).cause(Cause::Environment).because(AT_A_FENCE)
+}
+
 /// What node sizes change in what is written. The second axis of the paper, time, is `NODES`.
 pub(super) const SIZES: Study = Study {
-    conditions: "exact counts, keys and values of 8 bytes, uniform, splits included; inner nodes volatile",
+    conditions: "exact counts, keys and values of 8 bytes, uniform, splits included; inner nodes volatile, but those \
+                 of ISLE_ALL",
     exact: true,
     needs: Needs::Nothing,
     cells: |setting| {
@@ -152,6 +199,7 @@ pub(super) const SIZES: Study = Study {
             ("FF", ["fast_fair", "fast_fair_1k", "fast_fair_2k"]),
             ("CIRC", ["circ", "circ_1k", "circ_2k"]),
             ("ISLE", ["isle", "isle_1k", "isle_2k"]),
+            ("ISLE_ALL", ["isle_all", "isle_all_1k", "isle_all_2k"]),
         ];
         let cell = |name, at, design: &'static str| {
             Cell::new(name, at, pairs, move || {
@@ -174,6 +222,14 @@ pub(super) const SIZES: Study = Study {
             claims: &[
                 Claim::even("ISLE", "ISLE", 1024.0).against_at(512.0).because(LEVEL),
                 Claim::even("ISLE", "ISLE", 2048.0).against_at(512.0).because(LEVEL),
+                Claim::even("ISLE_ALL", "ISLE_ALL", 1024.0)
+                    .against_at(512.0)
+                    .form_of("ISLE-F8e", "ISLE", "ISLE")
+                    .because(LEVEL),
+                Claim::even("ISLE_ALL", "ISLE_ALL", 2048.0)
+                    .against_at(512.0)
+                    .form_of("ISLE-F8e", "ISLE", "ISLE")
+                    .because(LEVEL),
                 Claim::even("NV", "NV", 1024.0).against_at(512.0).because(LEVEL),
                 Claim::even("NV", "NV", 2048.0).against_at(512.0).because(LEVEL),
                 Claim::more("FF", "FF", 1024.0).against_at(512.0).because(SHIFTS),

@@ -1,13 +1,12 @@
 //! The leaf with one idea removed or replaced, compared with the unchanged leaf.
 
-use super::super::epochs::mops;
+use super::super::epochs::{by_epochs, mops};
 use super::LATENCY;
 use crate::claim::Cause;
-use crate::measured_tree::{TreeSetup, counted, create, setup};
+use crate::measured_tree::{by_fence, counted, create, setup};
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
 use crate::traces::{all, uniform, zipf};
-use std::time::Duration;
 
 const CONDITIONS: &str = "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; a million keys at \
                           scale 1, inserted, then two million uniform gets, then as many by Zipf 0.99, half of them \
@@ -212,34 +211,39 @@ pub(super) const DURABILITIES: Study = study(
     )],
 );
 
+const LONGER: &str = "Expected: a longer epoch's lines serve more puts.";
+const BY_BLOCKS: [(&str, &str); 2] = [("one block", "buffered"), ("two blocks", "holm")];
+
 pub(super) const EPOCHS: Study = Study {
     conditions: "plain memory, real flushes and 300 ns more for each line; Zipf 0.99 over a million keys at scale 1, \
                  half puts; one thread",
     exact: false,
     needs: Needs::Nothing,
-    cells: |setting| {
-        let (pairs, operations) = (setting.count(1_000_000), setting.count(4_000_000));
-        let cells = [1, 5, 10, 50, 100].into_iter().flat_map(|milliseconds: u64| {
-            [("one block", "buffered"), ("two blocks", "holm")].map(|(name, design)| {
-                Cell::new(name, milliseconds as f64, pairs + operations, move || {
-                    let epoch = Duration::from_millis(milliseconds);
-                    let tree = create(design, TreeSetup { epoch, ..setup(pairs, LATENCY) })?;
-                    tree.put(&all(pairs), 1)?;
-                    tree.settle()?;
-                    Ok(vec![mops(tree.mix(&zipf(operations, pairs, 3), 1)?)])
-                })
-            })
-        });
-        cells.collect()
-    },
+    cells: |setting| by_epochs(setting, BY_BLOCKS, |pairs| setup(pairs, LATENCY)),
     figures: &[ablation(
         "SYN-A7",
         "Throughput by length of an epoch",
         Axis::Numbers("ms of an epoch"),
+        &[Claim::more("one block", "one block", 100.0).against_at(1.0).cause(Cause::Idea).because(LONGER)],
+        "A crash may lose two epochs.",
+    )],
+};
+
+pub(super) const EPOCHS_BY_FENCE: Study = Study {
+    conditions: "plain memory, real flushes, 300 ns more for each fence and 32 ns for each line before it (2 GB a \
+                 second); Zipf 0.99 over a million keys at scale 1, half puts; one thread",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| by_epochs(setting, BY_BLOCKS, by_fence),
+    figures: &[ablation(
+        "SYN-A7-fence",
+        "Throughput by length of an epoch; lines overlap",
+        Axis::Numbers("ms of an epoch"),
         &[Claim::more("one block", "one block", 100.0)
             .against_at(1.0)
+            .form_of("SYN-A7", "one block", "one block")
             .cause(Cause::Idea)
-            .because("Expected: a longer epoch's lines serve more puts.")],
-        "A crash may lose two epochs.",
+            .because(LONGER)],
+        "As SYN-A7, at the other price: the lines of an epoch wait for one fence.",
     )],
 };

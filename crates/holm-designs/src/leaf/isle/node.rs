@@ -2,10 +2,11 @@
 //! last word of every change.
 //!
 //! ```text
-//! bytes 0-31    of the block's lives as a leaf, untouched
-//!       32-39   home: keyspace 32 | FIRST 1 | level 16 at bit 48     zero: no node
-//!       40-47   tally: next node 32 | pairs in use 32
-//!       48-63   the first child: least key of the node's range, number
+//! bytes 0-23    of the block's lives as a leaf, untouched
+//!       24-31   tally: next node 32 | pairs in use 32
+//!       32-47   the first child: least key of the node's range, number
+//!       48-55   spare: a leaf of up to 32 lines counts in bytes 24-55
+//!       56-63   home: keyspace 32 | FIRST 1 | level 16 at bit 48     zero: no node
 //!       64-     lines of 4 pairs {least key of the child's range, its number}, ascending
 //! ```
 //!
@@ -28,14 +29,15 @@ const FIRST: u64 = 1 << 32;
 const LEVEL: u32 = 48;
 
 persistent! {
-    /// A header line and lines of pairs: seven lines of pairs make 512 bytes and 29 children.
+    /// A header line and lines of pairs: 7, 15 and 31 lines of pairs make 512 bytes, 1 and 2 KiB, and 29, 61 and 125
+    /// children.
     #[repr(align(64))]
     pub struct IsleNode<const LINES: usize> {
         lineage: Lineage,
-        counters: Word,
-        home: Word,
         tally: Word,
         first: Pair,
+        spare: Word,
+        home: Word,
         lines: [[Pair; 4]; LINES],
     }
 }
@@ -105,7 +107,10 @@ impl<const LINES: usize> IsleNode<LINES> {
 }
 
 impl<const LINES: usize> Node for IsleNode<LINES> {
-    const CHILDREN: usize = 1 + LINES * WIDTH;
+    const CHILDREN: usize = {
+        assert!(LINES <= 32, "a leaf with more lines has counters where a node's home is");
+        1 + LINES * WIDTH
+    };
     type Volatile = ();
 
     #[inline]
