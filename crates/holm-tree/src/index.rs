@@ -382,12 +382,13 @@ pub trait Index<K: Keys>: Send + Sync {
     /// As [`Clock::begin_snapshot`](holm_medium::Clock::begin_snapshot).
     fn begin_snapshot(&self) -> Result<(u64, Epoch)>;
     /// As [`Index::begin_snapshot`], between two epochs: the snapshot has every operation of the epoch that is
-    /// returned, and none of the next. Returns once that epoch is durable. Writers see the snapshot before: after
-    /// an error, `released` gets what they have retained for it, as from [`Index::close_snapshot`].
+    /// returned, and none of the next. Returns once that epoch is durable. Writers see the snapshot before: the thread
+    /// that ends the epoch calls `begun` with the generation, in O(1) and without a wait. The caller closes each
+    /// generation that has begun, also after an error.
     ///
     /// # Errors
     /// As [`Clock::begin_snapshot_between_epochs`](holm_medium::Clock::begin_snapshot_between_epochs).
-    fn begin_snapshot_between_epochs(&self, released: &mut dyn FnMut(Released)) -> Result<(u64, Epoch)>;
+    fn begin_snapshot_between_epochs(&self, begun: Box<dyn FnOnce(u64) + Send>) -> Result<(u64, Epoch)>;
     /// Closes a snapshot, and returns the payloads that no snapshot needs any more; the caller frees their records.
     /// Does nothing the second time. O(leaves changed and payloads retained while snapshots are open).
     fn close_snapshot(&self, generation: u64) -> Vec<Released>;

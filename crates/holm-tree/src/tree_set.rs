@@ -30,7 +30,6 @@ use crate::remove_range::RangeRemoval;
 use crate::slab::Slab;
 use crate::split_node::fresh;
 use crate::superseded::Superseded;
-use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::wait::back_off;
 use holm_medium::{
     Area, EarlierIndex, Epoch, Guard, Image, LeafIndex, Loc, MASK_BYTES, Medium, MediumError, Result, WriteHandle,
@@ -487,18 +486,11 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         self.writer.storage().clock.begin_snapshot(|generation| self.pre_images.begin(generation))
     }
 
-    fn begin_snapshot_between_epochs(&self, released: &mut dyn FnMut(Released)) -> Result<(u64, Epoch)> {
-        let (pre_images, number) = (self.pre_images.clone(), Arc::new(AtomicU64::new(0)));
-        let begun = number.clone();
-        // In the thread that ends the epoch. The clock's hold orders the store before the look at it.
-        let begin = move |generation| {
+    fn begin_snapshot_between_epochs(&self, begun: Box<dyn FnOnce(u64) + Send>) -> Result<(u64, Epoch)> {
+        let pre_images = self.pre_images.clone();
+        self.writer.storage().clock.begin_snapshot_between_epochs(move |generation| {
             pre_images.begin(generation);
-            begun.store(generation, Ordering::Relaxed);
-        };
-        let clock = &self.writer.storage().clock;
-        clock.begin_snapshot_between_epochs(begin).inspect_err(|_| {
-            // 0, which no generation has, if it has not begun.
-            self.close_snapshot(number.load(Ordering::Relaxed)).into_iter().for_each(released);
+            begun(generation);
         })
     }
 

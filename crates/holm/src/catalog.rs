@@ -2,11 +2,12 @@
 //!
 //! A keyspace exists while the catalog has its name. Leaves may carry a number that no name has: a crash cut off the
 //! keyspace's creation or its removal. Open frees these leaves. `entry` has what the catalog says of a keyspace,
-//! `trees` the trees by name, now and at
-//! the ends of epochs, `free_numbers` the numbers of new ones, and `dropped` frees keyspaces.
+//! `trees` the trees by name, now and at the ends of epochs, `followed` the latter for a snapshot, `free_numbers` the
+//! numbers of new ones, and `dropped` frees keyspaces.
 
 mod dropped;
 mod entry;
+mod followed;
 mod free_numbers;
 mod number;
 mod trees;
@@ -21,6 +22,7 @@ use crate::record;
 use crate::store::{Store, WritableStore};
 use dropped::DroppedTrees;
 use entry::{Entry, MOST_KEYSPACES};
+pub(crate) use followed::FollowedNames;
 use free_numbers::FreeNumbers;
 use holm_medium::Epoch;
 use holm_medium::sync::atomic::Ordering;
@@ -88,6 +90,8 @@ pub(crate) struct Catalog {
     /// The numbers of keyspaces to come. The lock serialises creation and dropping.
     numbers: Mutex<FreeNumbers>,
     dropped: DroppedTrees,
+    /// Held by the one that follows the names.
+    following: Mutex<()>,
 }
 
 /// An entry of the catalog that cannot be read.
@@ -127,13 +131,6 @@ impl Catalog {
     /// caller keeps the epoch after that one active, and no keyspace is created or dropped meanwhile.
     pub(crate) fn names_at_end_of(&self, epoch: Epoch) -> Names {
         self.read().names_at_end_of(epoch)
-    }
-
-    /// From now on, and while the result lives, the catalog knows which keyspaces there were at the end of the active
-    /// epoch and of each later one.
-    pub(crate) fn follow(&self) -> FollowedNames<'_> {
-        self.write().follow();
-        FollowedNames(self)
     }
 
     /// Returns the tree of a number; the catalog's own has one, too.
@@ -245,6 +242,7 @@ impl Catalog {
             trees: RwLock::new(trees),
             numbers: Mutex::new(FreeNumbers::without(&used)),
             dropped: DroppedTrees::default(),
+            following: Mutex::new(()),
         };
         Ok((catalog, roots.into_values().collect()))
     }
@@ -334,8 +332,8 @@ impl Catalog {
     }
 
     /// Drops a keyspace with all its pairs, and frees dropped trees that an earlier call could not free. Returns when
-    /// the removal is durable: space of the tree must not be reused before. A tree that a backup reads is freed once
-    /// the backup has ended.
+    /// the removal is durable: space of the tree must not be reused before. A tree that a backup or a snapshot keeps is
+    /// freed later.
     pub(crate) fn drop_keyspace(&self, store: &WritableStore, name: &str) -> Result<bool> {
         let numbers = self.lock();
         let (found, changed) = self.find(name);
@@ -358,24 +356,17 @@ impl Catalog {
         Ok(found.is_some())
     }
 
-    /// Frees the dropped trees that no backup reads: see [`Catalog::drop_keyspace`].
-    pub(crate) fn free_dropped(&self, store: &WritableStore) -> Result<()> {
+    /// Lets go of trees that were kept, and frees those of them that were dropped meanwhile.
+    pub(crate) fn let_go(&self, store: &WritableStore, trees: impl IntoIterator<Item = Arc<KeyspaceTree>>) {
+        let dropped = trees.into_iter().fold(false, |dropped, tree| tree.let_go() | dropped);
+        if dropped && let Err(error) = self.free_dropped(store) {
+            // The next drop frees it, or the next open.
+            log::warn!("holm: {}: freeing a dropped keyspace: {error}", store.path.display());
+        }
+    }
+
+    /// Frees the dropped trees that nothing keeps: see [`Catalog::drop_keyspace`].
+    fn free_dropped(&self, store: &WritableStore) -> Result<()> {
         self.dropped.free(store)
-    }
-}
-
-/// Which keyspaces there were at the ends of epochs: [`Catalog::follow`].
-pub(crate) struct FollowedNames<'a>(&'a Catalog);
-
-impl FollowedNames<'_> {
-    /// Returns the keyspaces at the end of an epoch that has ended since, in the order of their names.
-    pub(crate) fn at_end_of(&self, epoch: Epoch) -> Vec<Arc<KeyspaceTree>> {
-        self.0.read().at_end_of(epoch)
-    }
-}
-
-impl Drop for FollowedNames<'_> {
-    fn drop(&mut self) {
-        self.0.write().follow_no_more();
     }
 }

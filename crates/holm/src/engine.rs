@@ -297,4 +297,12 @@ impl LeafSource for Reader {
     fn keeps_records(&self) -> bool {
         matches!(self, Reader::Snapshot(_))
     }
+
+    #[inline]
+    fn check(&self, tree: &KeyspaceTree) -> Result<()> {
+        match self {
+            Reader::Snapshot(snapshot) => snapshot.check(tree),
+            Reader::Writable(_) | Reader::ReadOnly(_) => tree.check_not_dropped(),
+        }
+    }
 }

@@ -134,7 +134,7 @@ impl Database {
     /// # Errors
     /// - [`Unsupported`](Error::Unsupported): the design's leaves do not say what an epoch has changed. All that ship
     ///   do.
-    /// - [`Poisoned`](Error::Poisoned): the database was closed, or has failed; [`NoSpace`](Error::NoSpace).
+    /// - [`Poisoned`](Error::Poisoned): the database was closed, or has failed.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -169,7 +169,8 @@ impl Database {
     /// [`Feed::since`], and the feed gives every epoch after that. Copy the snapshot, then apply the changes, and the
     /// copy stands at the end of each epoch in turn. Nothing is missing and nothing comes twice. Ends the active epoch
     /// at once and waits until it is durable. Writers do not wait meanwhile, and neither do other snapshots or the
-    /// creation of keyspaces.
+    /// creation of keyspaces; one call waits for another. A keyspace that is dropped after that epoch stays in the
+    /// snapshot, and takes its space until the snapshot is dropped.
     ///
     /// A [`Database::snapshot`] is taken within an epoch and does not join a feed. It may have a pair that was put and
     /// removed within that epoch, and the feed tells neither.
@@ -202,9 +203,11 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot_and_feed(&self, bytes: usize) -> Result<(Snapshot, Feed)> {
+        // One caller at a time: behind others, a feed would gather the changes of all their epochs.
+        let names = self.engine.catalog.follow(&self.engine.store);
         // The feed first: the snapshot's epoch may end at once.
         let feed = self.feed(bytes)?;
-        let snapshot = Snapshot::between_epochs(&self.engine)?;
+        let snapshot = Snapshot::between_epochs(&self.engine, &names)?;
         feed.queue.skip_to(snapshot.epoch());
         Ok((snapshot, feed))
     }

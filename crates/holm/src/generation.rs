@@ -16,7 +16,7 @@ use holm_medium::sync::{Mutex, MutexGuard};
 use holm_medium::{Epoch, Floor, FloorKind, MediumError};
 use holm_tree::{LeafCursor, LookupAt, Released, SeekTarget, TreeRoot};
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 /// The bytes that open generations may keep together, unless the caller chooses.
@@ -37,6 +37,15 @@ impl Generations {
         Generations { open: Mutex::default(), limit, ending: Mutex::default() }
     }
 
+    /// Adds a generation that has begun. Its blocks were retained before any writer could know of it: the first writer
+    /// that does may give a block up.
+    fn add(&self, number: u64, blocks: Option<Floor>) -> Arc<Generation> {
+        let (begun, ended) = (Instant::now(), AtomicBool::new(false));
+        let generation = Arc::new(Generation { number, begun, ended, blocks: Mutex::new(blocks) });
+        self.lock().insert(number, generation.clone());
+        generation
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Generation>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,7 +60,6 @@ impl Generations {
 /// An open generation, as the store knows it.
 struct Generation {
     number: u64,
-    epoch: Epoch,
     begun: Instant,
     /// Set before anything that it needs is freed.
     ended: AtomicBool,
@@ -60,17 +68,10 @@ struct Generation {
 }
 
 impl WritableStore {
-    /// Begins a generation with one of the index's functions.
-    fn add_generation(&self, begin: impl FnOnce() -> Result<(u64, Epoch), MediumError>) -> Result<Arc<Generation>> {
-        // Before the index tells writers of the generation: the first of them may give a block up.
+    /// Retains the blocks whose records a generation may read that begins later.
+    fn retain_blocks(&self) -> Option<Floor> {
         let retention = self.storage.space().retention();
-        let blocks = (self.longest_in_leaf > 0).then(|| retention.retain(FloorKind::Blocks, self.clock().active()));
-        let (number, epoch) = begin()?;
-        let ended = AtomicBool::new(false);
-        let generation = Generation { number, epoch, begun: Instant::now(), ended, blocks: Mutex::new(blocks) };
-        let generation = Arc::new(generation);
-        self.generations.lock().insert(number, generation.clone());
-        Ok(generation)
+        (self.longest_in_leaf > 0).then(|| retention.retain(FloorKind::Blocks, self.clock().active()))
     }
 
     /// Ends a generation, and frees what no other one needs. The caller holds [`Generations::ending`].
@@ -122,6 +123,8 @@ impl WritableStore {
 pub(crate) struct OpenGeneration {
     engine: Arc<Engine>,
     generation: Arc<Generation>,
+    /// The epoch in which it began.
+    epoch: Epoch,
 }
 
 impl Drop for OpenGeneration {
@@ -146,8 +149,10 @@ impl OpenGeneration {
     /// # Errors
     /// Those of an epoch's end, where it waits for one.
     pub(crate) fn begin(engine: &Arc<Engine>) -> Result<Self> {
-        let generation = engine.store.add_generation(|| engine.store.index.begin_snapshot())?;
-        Ok(OpenGeneration { engine: engine.clone(), generation })
+        let store = &engine.store;
+        let blocks = store.retain_blocks();
+        let (number, epoch) = store.index.begin_snapshot()?;
+        Ok(OpenGeneration { engine: engine.clone(), generation: store.generations.add(number, blocks), epoch })
     }
 
     /// The same at the end of an epoch, whose changes it has and no others.
@@ -156,9 +161,22 @@ impl OpenGeneration {
     /// As [`OpenGeneration::begin`], and those of the epoch's end.
     pub(crate) fn begin_between_epochs(engine: &Arc<Engine>) -> Result<Self> {
         let store = &engine.store;
-        let mut released = |Released { payload, epoch }| store.retire(epoch, payload);
-        let generation = store.add_generation(|| store.index.begin_snapshot_between_epochs(&mut released))?;
-        Ok(OpenGeneration { engine: engine.clone(), generation })
+        let (blocks, added) = (store.retain_blocks(), Arc::new(OnceLock::new()));
+        // In the thread that ends the epoch. From then on writers keep things for the generation, and it may be the one
+        // that has to end.
+        let begun = {
+            let (generations, added) = (store.generations.clone(), added.clone());
+            move |number| drop(added.set(generations.add(number, blocks)))
+        };
+        let ended = store.index.begin_snapshot_between_epochs(Box::new(begun));
+        let open = added.get().map(|generation: &Arc<Generation>| OpenGeneration {
+            engine: engine.clone(),
+            generation: generation.clone(),
+            epoch: ended.as_ref().map_or(0, |(_, epoch)| *epoch),
+        });
+        // After an error, the generation that has begun is dropped here.
+        ended?;
+        open.ok_or_else(|| Error::from(MediumError::Poisoned { why: "a snapshot did not begin".into() }))
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -171,7 +189,7 @@ impl OpenGeneration {
 
     /// The epoch in which it began.
     pub(crate) fn epoch(&self) -> Epoch {
-        self.generation.epoch
+        self.epoch
     }
 
     pub(crate) fn age(&self) -> Duration {
@@ -183,19 +201,20 @@ impl OpenGeneration {
         if self.generation.ended.load(Ordering::SeqCst) { Err(Error::Ended) } else { Ok(()) }
     }
 
-    /// Reads what a key had.
+    /// Reads what a key had. `check` refuses a keyspace whose leaves may belong to another one by now.
     ///
     /// # Errors
     /// `Ended`, and otherwise those of a get.
     pub(crate) fn get<T>(
         &self,
         (tree, key, view): (&KeyspaceTree, &[u8], ReadView),
+        check: impl FnOnce() -> Result<()>,
         copy: impl Fn(Source<'_>, u64, ReadView) -> Copied<T>,
     ) -> Result<FoundAt<T>> {
         let store = self.store();
         let at = store.index.get_at(&tree.root, self.generation.number, SearchKey::new(key));
         let copy = |payload| copy(store.source(), payload, view).map_err(|NoRecord| payload);
-        let copied = store.copied(tree, None, || at.lookup.payload.map_or(Ok(None), copy));
+        let copied = store.copied_if(check, None, || at.lookup.payload.map_or(Ok(None), copy));
         // First of all: the record of a generation that has ended may belong to another key by now.
         self.check_not_ended()?;
         let value = copied?.transpose().map_err(|payload| store.no_record(payload))?.flatten();

@@ -18,15 +18,15 @@ pub(crate) struct KeyspaceTree {
     pub(crate) format: ValueFormat,
     /// The time in the catalog by which expired records may have been removed.
     pub(crate) swept_by: AtomicU64,
-    /// The number of backups that read it.
-    backups: AtomicU64,
+    /// The number of backups and snapshots that keep it.
+    keepers: AtomicU64,
 }
 
 impl KeyspaceTree {
     pub(crate) fn new(name: &str, root: TreeRoot, options: KeyspaceOptions) -> Arc<Self> {
         let format = options.format();
-        let (swept_by, backups) = (AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(KeyspaceTree { name: name.into(), root, options, format, swept_by, backups })
+        let (swept_by, keepers) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(KeyspaceTree { name: name.into(), root, options, format, swept_by, keepers })
     }
 
     /// Returns what a reader sees now.
@@ -70,21 +70,22 @@ impl KeyspaceTree {
     }
 
     /// Keeps leaves and records, also if the keyspace is dropped, until as many calls of [`KeyspaceTree::let_go`]. The
-    /// caller knows that it is not dropped yet.
+    /// caller knows that it is not freed meanwhile.
     pub(crate) fn keep(&self) {
-        self.backups.fetch_add(1, Ordering::SeqCst);
+        self.keepers.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Returns whether the keyspace has been dropped meanwhile. The caller then frees it if nobody else does. Of this
     /// caller and the one that drops the keyspace, at least one sees what the other has done.
     pub(crate) fn let_go(&self) -> bool {
-        self.backups.fetch_sub(1, Ordering::SeqCst);
+        self.keepers.fetch_sub(1, Ordering::SeqCst);
         self.root.is_dropped()
     }
 
-    /// Returns whether a backup reads the keyspace. Once it is dropped, no further one begins to.
+    /// Returns whether a backup or a snapshot keeps the keyspace. Once its name is gone, no further one begins to,
+    /// unless another one keeps it.
     pub(crate) fn is_kept(&self) -> bool {
-        self.backups.load(Ordering::SeqCst) > 0
+        self.keepers.load(Ordering::SeqCst) > 0
     }
 
     /// Explains why a change was refused: `Dropped` if the keyspace was dropped, else the given error.

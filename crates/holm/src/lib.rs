@@ -180,6 +180,7 @@ mod increments;
 mod insert_many;
 mod intent;
 mod iter;
+mod kept_keyspaces;
 mod keys;
 mod keyspace;
 mod keyspace_options;

@@ -2,11 +2,13 @@
 //!
 //! A snapshot is an open generation, the keyspaces at its instant, and the time of the day then.
 
+use crate::catalog::FollowedNames;
 use crate::engine::{Engine, Reader};
 use crate::error::Result;
 use crate::expiry::{Deadline, Expiry, Millis, ReadView};
 use crate::generation::OpenGeneration;
 use crate::iter::Iter;
+use crate::kept_keyspaces::KeptKeyspaces;
 use crate::keyspace_options::KeyspaceOptions;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::mark::{self, MARK};
@@ -25,7 +27,8 @@ use std::time::Duration;
 /// and records that are replaced keep their space once. If all open snapshots together keep more than
 /// [`Builder::snapshot_bytes`](crate::Builder::snapshot_bytes), the oldest ends, and its reads return
 /// [`Error::Ended`](crate::Error::Ended). A keyspace that is dropped is gone for snapshots, too, except for a
-/// [backup](Snapshot::write_to) that is being written.
+/// [backup](Snapshot::write_to) that is being written, and for a snapshot of
+/// [`Database::snapshot_and_feed`](crate::Database::snapshot_and_feed), whose feed says when it was dropped.
 ///
 /// A snapshot keeps the database open, as other handles do. Dropping its last clone takes time in proportion to what
 /// it lets go.
@@ -54,6 +57,8 @@ struct SnapshotState {
     now: Millis,
     /// The keyspaces at its instant, in the order of their names.
     trees: Vec<Arc<KeyspaceTree>>,
+    /// The same, if they stay although they are dropped. Let go of after the generation has ended.
+    kept: Option<KeptKeyspaces>,
 }
 
 /// A snapshot that this reference does not keep open.
@@ -91,15 +96,15 @@ impl Snapshot {
         let take = |trees: Vec<_>| (beside(&trees), OpenGeneration::begin(engine), trees);
         let (beside, generation, trees) = engine.catalog.with_trees(take);
         engine.store.clock().refuse_if_ended()?;
-        let snapshot = Snapshot::new(generation?, trees);
+        let snapshot = Snapshot::new(generation?, trees, None);
         engine.store.wait_stable(snapshot.epoch())?;
         Ok((snapshot, beside))
     }
 
-    fn new(generation: OpenGeneration, trees: Vec<Arc<KeyspaceTree>>) -> Self {
+    fn new(generation: OpenGeneration, trees: Vec<Arc<KeyspaceTree>>, kept: Option<KeptKeyspaces>) -> Self {
         // After the generation has begun: whatever a sweep has removed by then had expired by this time.
         let now = generation.store().wall_clock.now();
-        Snapshot(Arc::new(SnapshotState { generation, now, trees }))
+        Snapshot(Arc::new(SnapshotState { generation, now, trees, kept }))
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -112,13 +117,18 @@ impl Snapshot {
     }
 
     /// Takes a snapshot at the end of an epoch, once that is durable: it has everything of [`Snapshot::epoch`] and
-    /// nothing of the next epoch. Keyspaces are created and dropped meanwhile: it holds no lock of the catalog.
-    pub(crate) fn between_epochs(engine: &Arc<Engine>) -> Result<Self> {
-        // Before the epoch can end: a keyspace that is dropped in the next one is there at the end of this one.
-        let names = engine.catalog.follow();
+    /// nothing of the next epoch. Keyspaces are created and dropped meanwhile: it holds no lock that these need. The
+    /// names are followed since before the epoch can end: a keyspace that is dropped in the next one is there at the
+    /// end of this one. It keeps its keyspaces.
+    pub(crate) fn between_epochs(engine: &Arc<Engine>, names: &FollowedNames<'_>) -> Result<Self> {
         let generation = OpenGeneration::begin_between_epochs(engine)?;
-        let trees = names.at_end_of(generation.epoch());
-        Ok(Snapshot::new(generation, trees))
+        let kept = KeptKeyspaces::of_kept(engine, names.at_end_of(generation.epoch()));
+        Ok(Snapshot::new(generation, kept.to_vec(), Some(kept)))
+    }
+
+    /// Refuses a keyspace whose leaves may belong to another one by now, or that has a damaged leaf.
+    pub(crate) fn check(&self, tree: &KeyspaceTree) -> Result<()> {
+        if self.0.kept.is_some() { tree.check_sound() } else { tree.check_not_dropped() }
     }
 
     pub(crate) fn generation(&self) -> &OpenGeneration {
@@ -179,7 +189,7 @@ impl Snapshot {
         key: &[u8],
         copy: impl Fn(Source<'_>, u64, ReadView) -> Copied<T>,
     ) -> Result<Option<T>> {
-        Ok(self.generation().get((tree, key, self.view(tree)), copy)?.value)
+        Ok(self.generation().get((tree, key, self.view(tree)), || self.check(tree), copy)?.value)
     }
 
     /// Returns a keyspace as it was; `None` if it did not exist.
@@ -274,7 +284,7 @@ impl SnapshotKeyspace {
     ///
     /// # Errors
     /// [`Ended`](crate::Error::Ended): the snapshot has ended. [`Dropped`](crate::Error::Dropped): the keyspace was
-    /// dropped. Otherwise as [`Keyspace::get`](crate::Keyspace::get).
+    /// dropped, and the snapshot does not keep it. Otherwise as [`Keyspace::get`](crate::Keyspace::get).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

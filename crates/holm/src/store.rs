@@ -27,7 +27,7 @@ pub(crate) struct Store {
     pub(crate) persistence: Persistence,
     /// The words of the longest record that a leaf takes: [`Index::longest_record`], which each insert asks.
     pub(crate) longest_in_leaf: usize,
-    pub(crate) generations: Generations,
+    pub(crate) generations: Arc<Generations>,
     /// The time by which keys expire.
     pub(crate) wall_clock: WallClock,
     /// `None` over a medium without files.
@@ -92,7 +92,7 @@ impl WritableStore {
             keys,
             path: path.into(),
             durability: Durability::OnSync,
-            generations: Generations::limited_to(DEFAULT_SNAPSHOT_BYTES),
+            generations: Arc::new(Generations::limited_to(DEFAULT_SNAPSHOT_BYTES)),
             files: None,
             wall_clock: WallClock::default(),
             persistence: if design.capabilities.per_epoch { Persistence::PerEpoch } else { Persistence::PerOperation },
@@ -113,7 +113,7 @@ impl WritableStore {
 
     /// Sets how many bytes open snapshots may keep.
     pub(crate) fn limit_snapshots_to(&mut self, bytes: u64) {
-        self.0.generations.limit = bytes;
+        self.0.generations = Arc::new(Generations::limited_to(bytes));
     }
 
     /// Sets where the time of the day comes from.

@@ -652,8 +652,8 @@ int holm_snapshot_keyspaces(const holm_snapshot *snapshot, holm_iter **iter);
  * Opens a keyspace as it was when the snapshot was taken; HOLM_ABSENT if it did not exist. Every function that reads
  * accepts the handle, except holm_expired(); those that write, and transactions, refuse it with HOLM_READ_ONLY.
  * holm_count() counts the pairs one by one. The handle keeps the snapshot open, and the caller closes it with
- * holm_close_keyspace(). A keyspace that is dropped is gone here, too: its reads return HOLM_DROPPED. Any thread.
- * Errors: INVALID.
+ * holm_close_keyspace(). A keyspace that is dropped is gone here, too: its reads return HOLM_DROPPED, except in a
+ * snapshot of holm_open_snapshot_and_feed(), which keeps it. Any thread. Errors: INVALID.
  */
 int holm_open_snapshot_keyspace(const holm_snapshot *snapshot, const char *name, holm_keyspace **keyspace);
 

@@ -79,9 +79,9 @@ const SEEDED: &[Seeded] = &[
     },
     Seeded {
         name: "what was retained for a snapshot that does not begin is lost",
-        file: "crates/holm-tree/src/tree_set.rs",
-        before: "self.close_snapshot(number.load(Ordering::Relaxed)).into_iter().for_each(released);",
-        after: "drop(self.close_snapshot(number.load(Ordering::Relaxed)));",
+        file: "crates/holm/src/generation.rs",
+        before: "        ended?;",
+        after: "        if let Err(error) = ended { std::mem::forget(open); return Err(error.into()); }",
     },
     Seeded {
         name: "the boot id is not compared",
@@ -401,8 +401,8 @@ const SEEDED: &[Seeded] = &[
     Seeded {
         name: "a snapshot with a feed lacks a keyspace that is dropped while it begins",
         file: "crates/holm/src/catalog/trees.rs",
-        before: "if self.followers > 0 {",
-        after: "if false {",
+        before: "if let Some(former) = &mut self.former {",
+        after: "if let Some(former) = self.former.as_mut().filter(|_| epoch == 0) {",
     },
     Seeded {
         name: "each writer that finds too much kept ends a snapshot",

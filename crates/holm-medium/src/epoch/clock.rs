@@ -245,7 +245,9 @@ impl Clock {
         let _one = self.between_epochs.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.labels.request_snapshot(Box::new(begin))?;
         loop {
-            let waited = self.wait_durable(self.active()).and_then(|()| self.labels.failure().refuse_if_ended());
+            // Its own epoch, once that has ended: a later one may fail.
+            let epoch = self.labels.requested_snapshot(false).map_or_else(|| self.active(), |(_, epoch)| epoch);
+            let waited = self.wait_durable(epoch).and_then(|()| self.labels.failure().refuse_if_ended());
             let begun = self.labels.requested_snapshot(waited.is_err());
             waited?;
             if let Some(begun) = begun {

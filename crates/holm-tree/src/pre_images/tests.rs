@@ -278,10 +278,13 @@ fn a_snapshot_that_fails_returns_what_was_retained_for_it() {
     let root = tree_set.create_tree(&mut pin(), 7).expect("memory");
     tree_set.put(&root, &mut pin(), 1, 10).expect("memory");
     std::thread::scope(|scope| {
-        let beginning = scope.spawn(|| {
-            let mut released = Vec::new();
-            let begun = tree_set.begin_snapshot_between_epochs(&mut |old| released.push(old));
-            (begun.is_ok(), released)
+        let (said, begun) = std::sync::mpsc::channel();
+        let tree_set = &tree_set;
+        let beginning = scope.spawn(move || {
+            let ended = tree_set.begin_snapshot_between_epochs(Box::new(move |generation| {
+                said.send(generation).expect("a receiver");
+            }));
+            (ended.is_ok(), begun.recv().map(|generation| tree_set.close_snapshot(generation)).expect("it has begun"))
         });
         // It asks for the end of the epoch.
         assert!(!writer.clock().sleep(None));

@@ -1,11 +1,12 @@
 //! Backups as the handles make and read them.
 
-use super::kept::KeptKeyspaces;
+use super::kept;
 use super::source::Source;
 use super::{BackupInfo, apply, base, files_of, reader, restore};
 use crate::database::Database;
 use crate::engine::Reader;
 use crate::error::{Error, Result};
+use crate::kept_keyspaces::KeptKeyspaces;
 use crate::mark;
 use crate::options::Builder;
 use crate::read_only::ReadOnlyDatabase;
@@ -75,7 +76,7 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn backup_since(&self, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
-        let (kept, snapshot) = KeptKeyspaces::with_snapshot(&self.engine)?;
+        let (kept, snapshot) = kept::with_snapshot(&self.engine)?;
         snapshot.write(kept, base, stream)
     }
 
@@ -97,7 +98,7 @@ impl Database {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn backup(&self, folder: impl AsRef<Path>) -> Result<BackupInfo> {
-        let (kept, snapshot) = KeptKeyspaces::with_snapshot(&self.engine)?;
+        let (kept, snapshot) = kept::with_snapshot(&self.engine)?;
         let builder = Builder::default().design(self.engine.store.index.design());
         restore::copy(&builder, folder.as_ref(), |stream| snapshot.write(kept, 0, stream))
     }
@@ -234,7 +235,7 @@ impl Snapshot {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write_since(&self, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
-        self.write(KeptKeyspaces::of(self)?, base, stream)
+        self.write(kept::of_snapshot(self)?, base, stream)
     }
 
     /// Writes a backup of this snapshot and its keyspaces.

@@ -2,7 +2,6 @@
 
 use super::BackupInfo;
 use super::format::Header;
-use super::kept::KeptKeyspaces;
 use super::writer::StreamWriter;
 use crate::continuation::Continuation;
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
@@ -11,6 +10,7 @@ use crate::engine::Reader;
 use crate::error::Result;
 use crate::expiry::ReadView;
 use crate::iter::copy_part;
+use crate::kept_keyspaces::KeptKeyspaces;
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::leaf_source::LeafSource;

@@ -30,7 +30,7 @@ impl DroppedTrees {
         lock(&self.0).push(Arc::new(DroppedTree { tree: tree.clone(), label, gone: Mutex::default() }));
     }
 
-    /// Frees the dropped trees that no backup reads. A tree that cannot be freed for lack of space stays on the list.
+    /// Frees the dropped trees that nothing keeps. A tree that cannot be freed for lack of space stays on the list.
     /// One with a damaged leaf does not: the leaves before that one are free, and must not be freed again. When this
     /// returns, the removal of all names is durable.
     ///
@@ -48,7 +48,7 @@ impl DroppedTrees {
         }
         store.clock().wait_durable(dropped.label)?;
         if dropped.tree.is_kept() {
-            // The last of its backups frees it.
+            // The last to let go of it frees it.
             return Ok(());
         }
         let freed = Operation::begin(store)?.drop_tree(&dropped.tree.root);

@@ -18,10 +18,8 @@ pub(super) struct Trees {
     created: BTreeMap<u32, Epoch>,
     /// The epoch of the last creation or removal. An answer about names is durable once this epoch is.
     pub(super) changed: Epoch,
-    /// The number of those that follow the names.
-    followers: u32,
-    /// The trees that have lost their names while there was a follower.
-    former: Vec<Former>,
+    /// While the names are followed: the trees that have lost them since. Each is kept.
+    former: Option<Vec<Former>>,
 }
 
 /// A tree that has lost its name.
@@ -45,28 +43,28 @@ impl Trees {
         self.changed = self.changed.max(epoch);
     }
 
-    /// Takes a tree away that loses its name in an epoch, which the caller has pinned.
+    /// Takes a tree away that loses its name in an epoch, which the caller has pinned. The caller frees it later, if
+    /// nothing keeps it then.
     pub(super) fn take_away(&mut self, epoch: Epoch, tree: &Arc<KeyspaceTree>) {
         self.by_number.remove(&tree.root.keyspace());
         self.by_name.remove(&tree.name);
         let created = self.created.remove(&tree.root.keyspace()).unwrap_or_default();
-        if self.followers > 0 {
-            self.former.push(Former { tree: tree.clone(), created, removed: epoch });
+        if let Some(former) = &mut self.former {
+            tree.keep();
+            former.push(Former { tree: tree.clone(), created, removed: epoch });
         }
         self.changed = self.changed.max(epoch);
     }
 
     /// Notes the removals of names from now on.
     pub(super) fn follow(&mut self) {
-        self.followers += 1;
+        self.former = Some(Vec::new());
     }
 
-    /// Takes a call of [`Trees::follow`] back.
-    pub(super) fn follow_no_more(&mut self) {
-        self.followers -= 1;
-        if self.followers == 0 {
-            self.former = Vec::new();
-        }
+    /// Ends what [`Trees::follow`] has begun. Returns the trees that have lost their names since; the caller lets go of
+    /// each.
+    pub(super) fn follow_no_more(&mut self) -> impl Iterator<Item = Arc<KeyspaceTree>> + use<> {
+        self.former.take().into_iter().flatten().map(|former| former.tree)
     }
 
     /// The trees of the present names that were there at the end of an epoch.
@@ -81,12 +79,13 @@ impl Trees {
         self.older(epoch).map(named).collect()
     }
 
-    /// Returns the keyspaces that had names at the end of an epoch, in the order of their names. A follower was there
-    /// before the epoch ended.
+    /// Returns the keyspaces that had names at the end of an epoch, in the order of their names. The names are followed
+    /// since before the epoch ended. Each tree is kept: one that has its name is freed after [`Trees::take_away`] at
+    /// the earliest, and the former ones are kept until then. The caller lets go of each.
     pub(super) fn at_end_of(&self, epoch: Epoch) -> Vec<Arc<KeyspaceTree>> {
         let was_there = |former: &&Former| former.created <= epoch && epoch < former.removed;
-        let former = self.former.iter().filter(was_there).map(|former| &former.tree);
+        let former = self.former.iter().flatten().filter(was_there).map(|former| &former.tree);
         let by_name: BTreeMap<_, _> = self.older(epoch).chain(former).map(|tree| (&tree.name, tree)).collect();
-        by_name.into_values().cloned().collect()
+        by_name.into_values().inspect(|tree| tree.keep()).cloned().collect()
     }
 }

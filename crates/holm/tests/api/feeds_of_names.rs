@@ -55,6 +55,13 @@ fn names_come_once_with_a_snapshot_or_its_feed() {
         while dropped.load(SeqCst) < LEAST_DROPPED {
             let (snapshot, feed) = db.snapshot_and_feed(16 << 20).expect("a disk");
             assert_eq!(snapshot.epoch(), feed.since());
+            // Some of them have been dropped by now.
+            for name in snapshot.keyspaces() {
+                let then = snapshot.keyspace(&name).expect("named");
+                let pairs = then.iter().collect::<Result<Vec<_>, _>>().expect("kept");
+                assert!(pairs.iter().all(|(key, value)| (&**key, &**value) == (b"k", b"v")), "{name}: {pairs:?}");
+            }
+            snapshot.write_to(&mut std::io::sink()).expect("kept");
             replicas.push((snapshot.keyspaces().into_iter().collect::<BTreeSet<_>>(), feed));
             drop(snapshot);
             // Each feed costs the thread that ends epochs a copy of the changes.
@@ -71,5 +78,45 @@ fn names_come_once_with_a_snapshot_or_its_feed() {
         follow(&mut followed, &mut feed);
         assert_eq!(followed, names);
     }
+    assert_sound(&db);
+}
+
+#[test]
+fn a_keyspace_that_is_dropped_stays_in_a_snapshot_with_a_feed() {
+    const PAIRS: u32 = 5_000;
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let fill = |name: &str, value: &str| {
+        let space = db.keyspace(name).expect("room");
+        (0..PAIRS).for_each(|key| space.insert(key.to_be_bytes(), value).expect("room"));
+    };
+    fill("reefs", "coral");
+    let Ok((snapshot, mut feed)) = db.snapshot_and_feed(16 << 20) else {
+        // A design without epochs.
+        return;
+    };
+    let plain = db.snapshot().expect("open");
+    assert!(db.drop_keyspace("reefs").expect("room"));
+    // Its leaves would be taken for others.
+    fill("wrecks", "rust");
+    let (then, gone) = (snapshot.keyspace("reefs").expect("named"), plain.keyspace("reefs").expect("named"));
+    assert!(matches!(gone.get(0_u32.to_be_bytes()), Err(holm::Error::Dropped { .. })));
+    assert!(matches!(plain.write_to(&mut Vec::new()), Err(holm::Error::Dropped { .. })));
+    assert_eq!(then.get(7_u32.to_be_bytes()).expect("kept").as_deref(), Some(&b"coral"[..]));
+    let pairs = then.iter().collect::<Result<Vec<_>, _>>().expect("kept");
+    assert!(pairs.len() == PAIRS as usize && pairs.iter().all(|(_, value)| &**value == b"coral"));
+    let mut stream = Vec::new();
+    assert_eq!(snapshot.write_to(&mut stream).expect("kept").records, u64::from(PAIRS));
+    let mut names: BTreeSet<_> = snapshot.keyspaces().into_iter().collect();
+    db.sync().expect("a disk");
+    follow(&mut names, &mut feed);
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), ["default", "wrecks"]);
+    // A handle of the keyspace keeps the snapshot, and that the leaves.
+    let pairs_in_use = || db.stats().space.leaf_bytes - db.stats().space.free_leaf_bytes;
+    drop((plain, gone, snapshot));
+    let before = pairs_in_use();
+    drop(then);
+    db.sync().expect("a disk");
+    assert!(pairs_in_use() * 4 < before * 3, "{} bytes of leaves of {before}", pairs_in_use());
     assert_sound(&db);
 }

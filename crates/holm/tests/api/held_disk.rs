@@ -151,3 +151,26 @@ fn nothing_waits_for_a_snapshot_that_begins_with_a_feed() {
         tools::assert_sound(&held.db);
     }
 }
+
+/// The generation has begun with the end of an epoch for which the log had no room. Nothing but the call knew of it, so
+/// what writers kept for it stayed in use.
+#[test]
+fn a_snapshot_with_a_feed_that_a_full_disk_refuses_ends() {
+    let held = Held::new(Durability::OnSync);
+    if held.db.feed(1 << 20).is_err() {
+        // A design without epochs.
+        return;
+    }
+    held.disk.fill_log(true);
+    // More than a log that does not grow can take.
+    held.space.insert("k", vec![7; 4 << 20]).expect("room");
+    let refused = held.db.snapshot_and_feed(1 << 20).map(|(snapshot, _)| snapshot.epoch());
+    assert!(matches!(refused, Err(holm::Error::NoSpace { .. })), "{refused:?}");
+    let stats = held.db.stats();
+    assert_eq!((stats.snapshots.open, stats.feeds.open), (0, 0));
+    held.disk.fill_log(false);
+    held.db.sync().expect("room");
+    let (snapshot, feed) = held.db.snapshot_and_feed(1 << 20).expect("room");
+    assert_eq!((snapshot.epoch(), held.db.stats().snapshots.open), (feed.since(), 1));
+    tools::assert_sound(&held.db);
+}

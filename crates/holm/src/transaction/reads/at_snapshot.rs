@@ -54,7 +54,7 @@ impl Reads {
             if self.states[*leaf].stale {
                 let tree = &self.trees[*tree];
                 let asked = (&**tree, &self.keys[key.clone()], tree.format.view(|| now));
-                let then = snapshot.get(asked, record::copy_value);
+                let then = snapshot.get(asked, || tree.check_not_dropped(), record::copy_value);
                 if then.map_err(ended_is_conflict)?.value != *found {
                     return Err(Error::Conflict);
                 }
@@ -70,7 +70,9 @@ impl Reads {
         (tree, key, view): (&Arc<KeyspaceTree>, &[u8], ReadView),
     ) -> Result<Option<Slice>> {
         let Some(snapshot) = &self.snapshot else { return Err(Error::Conflict) };
-        let found = snapshot.get((tree, key, view), record::copy_value).map_err(ended_is_conflict)?;
+        let found = snapshot
+            .get((tree, key, view), || tree.check_not_dropped(), record::copy_value)
+            .map_err(ended_is_conflict)?;
         let lookup = found.at.lookup;
         self.stamp = self.stamp.max(lookup.stamp.min(snapshot.epoch()));
         if !self.read_only {
@@ -86,7 +88,9 @@ impl Reads {
         (tree, key, view): (&Arc<KeyspaceTree>, &[u8], ReadView),
     ) -> Result<Option<Deadline>> {
         let Some(snapshot) = &self.snapshot else { return Err(Error::Conflict) };
-        let found = snapshot.get((tree, key, view), record::copy_deadline).map_err(ended_is_conflict)?;
+        let found = snapshot
+            .get((tree, key, view), || tree.check_not_dropped(), record::copy_deadline)
+            .map_err(ended_is_conflict)?;
         let lookup = found.at.lookup;
         self.stamp = self.stamp.max(lookup.stamp.min(snapshot.epoch()));
         if !self.read_only {
