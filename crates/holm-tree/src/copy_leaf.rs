@@ -1,5 +1,6 @@
 //! Copies of leaves for scans: one leaf at a time, and the next one ahead.
 
+use crate::departure::LeftLeaf;
 use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design};
 use crate::index::{LeafCopy, LeafCursor, LeafVersion, SeekTarget, TreeRoot};
@@ -24,7 +25,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         wanted: usize,
         cursor: &mut LeafCursor<K>,
     ) -> Option<()> {
-        let (at, edge) = self.inner.descend::<K>(root, target)?;
+        let (at, edge) = match self.inner.resume(&mut cursor.departure, target) {
+            Some((at, edge)) => (at, Some(edge)),
+            None => self.inner.descend::<K>(root, target)?,
+        };
         let leaf = self.leaf(at.leaf)?;
         prefetch_lines(leaf);
         let descriptor = self.descriptors.get(at.leaf)?;
@@ -38,7 +42,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
         let next =
             at.sibling(step).filter(|_| wanted > 0).and_then(|number| Some((number, self.prefetch_leaf(&at, number)?)));
-        cursor.edge = edge;
         cursor.was_ahead = cursor.ahead.leaf_version == at.leaf_version(at.leaf, version);
         if cursor.was_ahead {
             std::mem::swap(&mut cursor.current, &mut cursor.ahead);
@@ -49,6 +52,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         cursor.ahead.pairs.clear();
         // A scan starts in the middle of its first leaf on average.
         let enough = cursor.current.pairs.len() / 2;
+        if let Some(edge) = edge.as_ref().filter(|_| wanted > enough) {
+            let (leaf_parent, version, position) = (at.number, at.version, at.position);
+            cursor.departure.note(LeftLeaf { leaf_parent, version, position }, edge);
+        }
+        cursor.edge = edge;
         if let Some((number, (leaf, descriptor))) = next.filter(|_| wanted > enough)
             && let Some(version) = self.read_latch(root, number, at.latch(number, descriptor))
             // The parent is validated after the leaf's version is known. A leaf that was freed meanwhile is a block

@@ -8,6 +8,7 @@
 //! in a [`Trace`]: `SeekTrace` keeps nothing, `EdgeTrace` keeps the separator at which a scan continues, and
 //! `PathTrace` keeps every step and separator.
 
+use crate::departure::{Departure, LeftLeaf};
 use crate::design::{DescriptorOf, Design, LocksOf};
 use crate::index::{LeafVersion, SeekTarget, TreeRoot};
 use crate::inner::{Inner, Range, Route};
@@ -239,6 +240,35 @@ impl<D: Design> InnerLevels<D> {
             return None;
         }
         Some((reached, edge))
+    }
+
+    /// As [`InnerLevels::descend`], from the leaf parent that a scan has left for the leaf beside the last one. `None`
+    /// if that has changed, if the leaf or its far edge lies below another one, or if the target is not where the scan
+    /// has left. Takes the departure: the next attempt descends from the root.
+    ///
+    /// A leaf parent that is as it was has the same place in the tree: what unlinks or divides it changes its version.
+    pub(crate) fn resume<'a, K: Keys>(
+        &'a self,
+        departure: &mut Departure<K>,
+        target: &SeekTarget<'_, K>,
+    ) -> Option<(Reached<'a, D>, K::Separator)> {
+        let LeftLeaf { leaf_parent: number, version, position } = departure.leaf.take()?;
+        let (next, search_key) = match target {
+            SeekTarget::Holding(search_key) => (position + 1, *search_key),
+            SeekTarget::Below(search_key) => (position.checked_sub(1)?, *search_key),
+            SeekTarget::Last => return None,
+        };
+        let edge = K::search_key(&departure.edge);
+        if K::precedes(edge, search_key) || K::precedes(search_key, edge) {
+            return None;
+        }
+        let leaf_parent = self.leaf_parents.get(number)?;
+        let index = target.edge(next, leaf_parent.len())?;
+        if !leaf_parent.latch().validate(version) {
+            return None;
+        }
+        let edge = self.separator_toward(leaf_parent, index, target);
+        Some((Reached { leaf_parent, number, version, leaf: leaf_parent.child(next), position: next }, edge))
     }
 
     /// Descends and keeps every step and separator, for writers that change nodes. Everything in the result was true at

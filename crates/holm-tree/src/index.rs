@@ -7,6 +7,7 @@ use crate::audit::{Audit, LeafAudit};
 use crate::block_difference::ReadDifference;
 use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
+use crate::departure::Departure;
 use crate::group::ManyPuts;
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
@@ -203,11 +204,19 @@ pub struct LeafCursor<K: Keys> {
     pub ahead: LeafCopy,
     /// Whether the previous call had already read this leaf ahead.
     pub was_ahead: bool,
+    /// Where the next call goes on, if it does.
+    pub(crate) departure: Departure<K>,
 }
 
 impl<K: Keys> Default for LeafCursor<K> {
     fn default() -> Self {
-        LeafCursor { current: LeafCopy::default(), edge: None, ahead: LeafCopy::default(), was_ahead: false }
+        LeafCursor {
+            current: LeafCopy::default(),
+            edge: None,
+            ahead: LeafCopy::default(),
+            was_ahead: false,
+            departure: Departure::default(),
+        }
     }
 }
 
@@ -217,6 +226,7 @@ impl<K: Keys> LeafCursor<K> {
     pub fn reset(&mut self) {
         (self.current.leaf_version, self.ahead.leaf_version, self.edge) =
             (LeafVersion::default(), LeafVersion::default(), None);
+        self.departure.leaf = None;
     }
 }
 

@@ -12,6 +12,7 @@ mod collapse;
 mod commit;
 mod conditional;
 mod copy_leaf;
+mod departure;
 mod descent;
 mod descriptor;
 mod design;

@@ -148,7 +148,12 @@ impl Records {
         let forward = direction == Direction::Forward;
         let below = |bytes| {
             let search_key = SearchKey { bytes, fingerprint: 0 };
-            cursor.pairs.partition_point(|slot| self.compare(*slot, cursor.skip, search_key).is_lt())
+            let is_below = |slot: &Slot| self.compare(*slot, cursor.skip, search_key).is_lt();
+            // A scan that continues in another leaf begins with its first pair.
+            match cursor.pairs.first() {
+                Some(first) if is_below(first) => cursor.pairs.partition_point(is_below),
+                _ => 0,
+            }
         };
         // Heads compare correctly only with a key of the leaf's own range. Forward, the low bound is such a key,
         // because the search for it found the leaf; so is a high bound below the leaf's edge. Backward, a low bound

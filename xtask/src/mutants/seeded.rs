@@ -399,6 +399,12 @@ const SEEDED: &[Seeded] = &[
         after: "if false {",
     },
     Seeded {
+        name: "a scan goes on below a leaf parent that has changed",
+        file: "crates/holm-tree/src/descent.rs",
+        before: "        if !leaf_parent.latch().validate(version) {\n            return None;\n        }\n        let edge",
+        after: "        let version = leaf_parent.latch().read().or(Some(version))?;\n        let edge",
+    },
+    Seeded {
         name: "a snapshot with a feed lacks a keyspace that is dropped while it begins",
         file: "crates/holm/src/catalog/trees.rs",
         before: "if let Some(former) = &mut self.former {",

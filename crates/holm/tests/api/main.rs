@@ -53,6 +53,7 @@ mod promises;
 mod ranges;
 mod read_ahead;
 mod read_only;
+mod scans;
 mod sizes;
 mod snapshots;
 mod tampering;

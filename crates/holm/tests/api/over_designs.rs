@@ -21,6 +21,7 @@ const MODULES: &[&str] = &[
     "limits::",
     "model::",
     "ranges::",
+    "scans::",
     "threads::",
 ];
 
