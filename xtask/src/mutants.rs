@@ -7,6 +7,8 @@
 //! Each is run once to learn which mutants it reaches, and then mutants run under the trials that reach them.
 //! `docs/mutants.md` has the results.
 
+mod bug;
+mod bugs_of_trees;
 mod hunt;
 mod names;
 mod operator;

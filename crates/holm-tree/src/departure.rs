@@ -39,6 +39,7 @@ impl<K: Keys> Departure<K> {
 mod tests {
     use super::*;
     use crate::index::{LeafCursor, SeekTarget, TreeRoot};
+    use crate::inner::Inner as _;
     use crate::keys::Words;
     use crate::{Index as _, TreeSet, designs};
     use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps as _, Writer};
@@ -123,9 +124,9 @@ mod tests {
         let elsewhere = target(edge.map(|edge| edge + 1), true);
         assert!(trees.inner.resume(&mut copied(&cursor.departure), &elsewhere).is_none());
         assert!(trees.inner.resume(&mut copied(&cursor.departure), &target(None, false)).is_none());
-        assert!(trees.inner.resume(&mut copied(&cursor.departure), &target(edge, true)).is_some());
         (1..100).for_each(|key| put(&writer, &trees, &root, key));
-        assert!(trees.inner.resume(&mut copied(&cursor.departure), &target(edge, true)).is_none());
+        let (at, _) = trees.inner.resume(&mut copied(&cursor.departure), &target(edge, true)).expect("its leaf parent");
+        assert!(!at.leaf_parent.latch().validate(at.version));
         trees.copy_leaf(&root, target(edge, true), usize::MAX, &mut cursor);
         assert!(cursor.pairs.first().is_some_and(|slot| Some(slot.head) >= edge), "{:?}", cursor.pairs.first());
     }

@@ -243,10 +243,11 @@ impl<D: Design> InnerLevels<D> {
     }
 
     /// As [`InnerLevels::descend`], from the leaf parent that a scan has left for the leaf beside the last one. `None`
-    /// if that has changed, if the leaf or its far edge lies below another one, or if the target is not where the scan
-    /// has left. Takes the departure: the next attempt descends from the root.
+    /// if that leaf or its far edge lies below another one, or if the target is not where the scan has left. Takes the
+    /// departure: the next attempt descends from the root.
     ///
-    /// A leaf parent that is as it was has the same place in the tree: what unlinks or divides it changes its version.
+    /// The caller validates the leaf parent, as after a descent, but by the version that the scan had left. One that is
+    /// as it was has the same place in the tree: what unlinks or divides it changes its version.
     pub(crate) fn resume<'a, K: Keys>(
         &'a self,
         departure: &mut Departure<K>,
@@ -264,9 +265,6 @@ impl<D: Design> InnerLevels<D> {
         }
         let leaf_parent = self.leaf_parents.get(number)?;
         let index = target.edge(next, leaf_parent.len())?;
-        if !leaf_parent.latch().validate(version) {
-            return None;
-        }
         let edge = self.separator_toward(leaf_parent, index, target);
         Some((Reached { leaf_parent, number, version, leaf: leaf_parent.child(next), position: next }, edge))
     }

@@ -2,18 +2,11 @@
 //!
 //! Each is a piece of code that occurs once in its file, and what takes its place.
 
+use super::bug::Seeded;
+use super::bugs_of_trees::OF_TREES;
 use super::operator::Operator;
 use super::points::{Point, Shape};
 use anyhow::{Result, bail};
-
-/// A bug.
-struct Seeded {
-    /// What it is, in the words of the table.
-    name: &'static str,
-    file: &'static str,
-    before: &'static str,
-    after: &'static str,
-}
 
 const SEEDED: &[Seeded] = &[
     Seeded {
@@ -21,18 +14,6 @@ const SEEDED: &[Seeded] = &[
         file: "crates/holm/src/read.rs",
         before: "let (check, version) = (|| tree.check_not_dropped(), Some(lookup.leaf_version));",
         after: "let (check, version) = (|| tree.check_not_dropped(), None);",
-    },
-    Seeded {
-        name: "logged records are not verified",
-        file: "crates/holm-tree/src/rebuild/kept.rs",
-        before: "record.is_none_or(|(location, words)| logged.agrees(leaves.image(), location, words))",
-        after: "true",
-    },
-    Seeded {
-        name: "leaves of the log's tail count as unchanged",
-        file: "crates/holm-tree/src/rebuild.rs",
-        before: "earlier.epoch.min(logged.since())",
-        after: "earlier.epoch",
     },
     Seeded {
         name: "files are cut before the mark of the close is durable",
@@ -44,12 +25,6 @@ const SEEDED: &[Seeded] = &[
         name: "a segment without a record takes a pass of the log",
         file: "crates/holm-medium/src/log.rs",
         before: "self.at.offset == 0 && !self.passed.is_empty()",
-        after: "false",
-    },
-    Seeded {
-        name: "a leaf behind a separator divides no run",
-        file: "crates/holm-tree/src/rebuild/unchanged.rs",
-        before: "leaf.end.is_none_or(|end| &low[..] < end)",
         after: "false",
     },
     Seeded {
@@ -70,12 +45,6 @@ const SEEDED: &[Seeded] = &[
         file: "crates/holm-medium/src/journaled/open.rs",
         before: "identities == [superblock.leaves, superblock.records]",
         after: "identities[0] == superblock.leaves",
-    },
-    Seeded {
-        name: "a leaf in no log is taken although it does not find its own slots",
-        file: "crates/holm-tree/src/rebuild.rs",
-        before: "!may_go_back || leaves.finds(live.number, slot)",
-        after: "true || leaves.finds(live.number, slot)",
     },
     Seeded {
         name: "what was retained for a snapshot that does not begin is lost",
@@ -126,12 +95,6 @@ const SEEDED: &[Seeded] = &[
         after: "if self.large_area { FIRST } else { 0 }",
     },
     Seeded {
-        name: "a record that ends in zeros is withheld as far as it is not zero",
-        file: "crates/holm-tree/src/rebuild.rs",
-        before: "self.space.withhold_records(kept.finish(after)?);",
-        after: "kept.finish(after)?;",
-    },
-    Seeded {
         name: "a record of an intent that ends in zeros is withheld as far as it is not zero",
         file: "crates/holm/src/opening/opened.rs",
         before: "storage.space.withhold_records(pending.records_end)",
@@ -172,12 +135,6 @@ const SEEDED: &[Seeded] = &[
         file: "crates/holm/src/opening/rebuilt.rs",
         before: "latest.max(active)",
         after: "if pending.is_empty() { latest + 1 } else { latest.max(active) }",
-    },
-    Seeded {
-        name: "a commit never holds the epoch",
-        file: "crates/holm-tree/src/commit.rs",
-        before: "lost_labels == MOST_LOST_LABELS",
-        after: "false",
     },
     Seeded {
         name: "the count of an intent is off by one",
@@ -228,18 +185,6 @@ const SEEDED: &[Seeded] = &[
         after: "self.dropped.add(tree, label - 1);",
     },
     Seeded {
-        name: "a group of gets does not validate its leaves",
-        file: "crates/holm-tree/src/group.rs",
-        before: "if at.latch(at.leaf, descriptor).validate(version) {",
-        after: "{",
-    },
-    Seeded {
-        name: "a gap behind the last leaf is not filled",
-        file: "crates/holm-tree/src/rebuild/found_leaves.rs",
-        before: "placed.push(gap(&limit, None));",
-        after: "",
-    },
-    Seeded {
         name: "epochs after a kept recovery are used again",
         file: "crates/holm/src/opening/opened.rs",
         before: "rebuilt.latest.max(recovery.epoch)",
@@ -282,58 +227,10 @@ const SEEDED: &[Seeded] = &[
         after: "false",
     },
     Seeded {
-        name: "a changed leaf counts as an earlier index has it",
-        file: "crates/holm-tree/src/rebuild/leaves.rs",
-        before: "stamp <= epoch && self.tree_set.sum(number) == Some(sum)",
-        after: "sum > 0 && stamp > 0",
-    },
-    Seeded {
-        name: "a run of unchanged leaves has the lower end of its first leaf alone",
-        file: "crates/holm-tree/src/rebuild/unchanged.rs",
-        before: "first.ends.zip(last.ends).map(|((low, _), (_, high))| (low, high))",
-        after: "first.ends.clone()",
-    },
-    Seeded {
-        name: "a leaf that an earlier index has twice counts where it is first",
-        file: "crates/holm-tree/src/rebuild/unchanged.rs",
-        before: "expected[leaf.number as usize] = Some((live, leaf.sum, position));",
-        after: "expected[leaf.number as usize].get_or_insert((live, leaf.sum, position));",
-    },
-    Seeded {
-        name: "a leaf counts as an earlier index has it, although an epoch that may be lost has changed it",
-        file: "crates/holm-tree/src/rebuild/leaves.rs",
-        before: "stamp <= epoch && self.tree_set.sum(number) == Some(sum)",
-        after: "stamp <= epoch + 9 && self.tree_set.sum(number) == Some(sum)",
-    },
-    Seeded {
-        name: "a changed leaf between two unchanged neighbours does not divide them",
-        file: "crates/holm-tree/src/rebuild/unchanged.rs",
-        before: "after.first_mut()",
-        after: "after.first_mut().filter(|_| false)",
-    },
-    Seeded {
-        name: "the leaves behind the first one of a run are left out",
-        file: "crates/holm-tree/src/rebuild/unchanged.rs",
-        before: "run.start + 1..run.end",
-        after: "run.end..run.end",
-    },
-    Seeded {
         name: "the checksum of an index is not compared",
         file: "crates/holm-medium/src/leaf_index/decode.rs",
         before: "bytes[12..SUMMED] != crc32c::crc32c(&bytes[SUMMED..]).to_le_bytes()",
         after: "false",
-    },
-    Seeded {
-        name: "recovery does not ask for the leaves that have the pairs of an emptied one",
-        file: "crates/holm-tree/src/rebuild/kept.rs",
-        before: "leaves.lost_heir(number, logged.epoch())",
-        after: "None::<u32>",
-    },
-    Seeded {
-        name: "a leaf that splits names one of its two heirs",
-        file: "crates/holm-tree/src/leaf/buffered/heirs.rs",
-        before: "heirs.get(1)",
-        after: "heirs.get(2)",
     },
     Seeded {
         name: "a commit forgets what it depends on",
@@ -386,23 +283,10 @@ const SEEDED: &[Seeded] = &[
         after: "if false {",
     },
     Seeded {
-        name: "a snapshot that closes takes what one needs that has begun meanwhile",
-        file: "crates/holm-tree/src/pre_images.rs",
-        before: "a snapshot that has begun meanwhile may have pre-images in it.\n            \
-                 let open = lock(&self.open).clone();",
-        after: "\n            let open = BTreeSet::new();",
-    },
-    Seeded {
         name: "a snapshot that was withdrawn begins with a later epoch",
         file: "crates/holm-medium/src/epoch/labels.rs",
         before: "if withdraw {",
         after: "if false {",
-    },
-    Seeded {
-        name: "a scan goes on below a leaf parent that has changed",
-        file: "crates/holm-tree/src/descent.rs",
-        before: "        if !leaf_parent.latch().validate(version) {\n            return None;\n        }\n        let edge",
-        after: "        let version = leaf_parent.latch().read().or(Some(version))?;\n        let edge",
     },
     Seeded {
         name: "a snapshot with a feed lacks a keyspace that is dropped while it begins",
@@ -507,34 +391,10 @@ const SEEDED: &[Seeded] = &[
         after: "freed.as_ref().map_err(Clone::clone)?; *gone = true;",
     },
     Seeded {
-        name: "in the design clustered: words are written again too early",
-        file: "crates/holm-tree/src/leaf/buffered/room.rs",
-        before: "self.now().bits | self.older(handle.epoch())",
-        after: "self.now().bits",
-    },
-    Seeded {
-        name: "in the design clustered: records stay in a block that gives way",
-        file: "crates/holm-tree/src/leaf/buffered/replace.rs",
-        before: "settled.as_deref().unwrap_or(part)",
-        after: "settled.as_deref().map_or(part, |_| part)",
-    },
-    Seeded {
-        name: "in the design clustered: a record is laid beside a snapshot",
-        file: "crates/holm-tree/src/put_record.rs",
-        before: "guard.has_snapshots()",
-        after: "false",
-    },
-    Seeded {
         name: "in the design clustered: a snapshot retains no blocks",
         file: "crates/holm-medium/src/space/blocks.rs",
         before: "self.retention.may_reuse_block(epoch, label)",
         after: "self.retention.may_reuse(epoch, label)",
-    },
-    Seeded {
-        name: "in the design clustered: lines of a record are not logged",
-        file: "crates/holm-tree/src/leaf/buffered/room.rs",
-        before: "handle.defer_words(place);",
-        after: "",
     },
     Seeded {
         name: "the log forgets the page in which its last record ends",
@@ -560,20 +420,18 @@ const SEEDED: &[Seeded] = &[
         before: "end = offset + bytes;",
         after: "end = *offset;",
     },
-    Seeded {
-        name: "an opening by an index forgets the free runs",
-        file: "crates/holm-tree/src/leaf_index.rs",
-        before: "records.free.clone()",
-        after: "Vec::new()",
-    },
 ];
+
+fn all() -> impl Iterator<Item = &'static Seeded> {
+    SEEDED.iter().chain(OF_TREES)
+}
 
 /// The seeded bugs of a file.
 ///
 /// # Errors
 /// The code of one is not there once.
 pub(crate) fn points(file: &str, text: &str) -> Result<Vec<Point>> {
-    SEEDED.iter().filter(|seeded| seeded.file == file).map(|seeded| point(seeded, text)).collect()
+    all().filter(|seeded| seeded.file == file).map(|seeded| point(seeded, text)).collect()
 }
 
 fn point(seeded: &Seeded, text: &str) -> Result<Point> {
@@ -597,7 +455,7 @@ mod tests {
 
     #[test]
     fn every_seeded_bug_has_its_place() {
-        for seeded in SEEDED {
+        for seeded in all() {
             let text = std::fs::read_to_string(crate::root().join(seeded.file)).expect("the file is there");
             point(seeded, &text).expect("the code is there");
         }
