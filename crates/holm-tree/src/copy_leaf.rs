@@ -53,8 +53,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         // A scan starts in the middle of its first leaf on average.
         let enough = cursor.current.pairs.len() / 2;
         if let Some(edge) = edge.as_ref().filter(|_| wanted > enough) {
-            let (leaf_parent, version, position) = (at.number, at.version, at.position);
-            cursor.departure.note(LeftLeaf { leaf_parent, version, position }, edge);
+            let (leaf_parent, version, position, forward) = (at.number, at.version, at.position, step > 0);
+            cursor.departure.note(LeftLeaf { leaf_parent, version, position, forward }, edge);
         }
         cursor.edge = edge;
         if let Some((number, (leaf, descriptor))) = next.filter(|_| wanted > enough)

@@ -19,6 +19,8 @@ pub(crate) struct LeftLeaf {
     pub(crate) version: Version,
     /// Its position in the leaf parent.
     pub(crate) position: usize,
+    /// Whether the scan goes on at its upper edge. From the other side, the same key leads to the leaf itself.
+    pub(crate) forward: bool,
 }
 
 impl<K: Keys> Default for Departure<K> {
@@ -124,6 +126,8 @@ mod tests {
         let elsewhere = target(edge.map(|edge| edge + 1), true);
         assert!(trees.inner.resume(&mut copied(&cursor.departure), &elsewhere).is_none());
         assert!(trees.inner.resume(&mut copied(&cursor.departure), &target(None, false)).is_none());
+        // The other end of the scan comes to the leaf that was left.
+        assert!(trees.inner.resume(&mut copied(&cursor.departure), &target(edge, false)).is_none());
         (1..100).for_each(|key| put(&writer, &trees, &root, key));
         let (at, _) = trees.inner.resume(&mut copied(&cursor.departure), &target(edge, true)).expect("its leaf parent");
         assert!(!at.leaf_parent.latch().validate(at.version));

@@ -253,11 +253,11 @@ impl<D: Design> InnerLevels<D> {
         departure: &mut Departure<K>,
         target: &SeekTarget<'_, K>,
     ) -> Option<(Reached<'a, D>, K::Separator)> {
-        let LeftLeaf { leaf_parent: number, version, position } = departure.leaf.take()?;
+        let LeftLeaf { leaf_parent: number, version, position, forward } = departure.leaf.take()?;
         let (next, search_key) = match target {
-            SeekTarget::Holding(search_key) => (position + 1, *search_key),
-            SeekTarget::Below(search_key) => (position.checked_sub(1)?, *search_key),
-            SeekTarget::Last => return None,
+            SeekTarget::Holding(search_key) if forward => (position + 1, *search_key),
+            SeekTarget::Below(search_key) if !forward => (position.checked_sub(1)?, *search_key),
+            _ => return None,
         };
         let edge = K::search_key(&departure.edge);
         if K::precedes(edge, search_key) || K::precedes(search_key, edge) {

@@ -110,8 +110,8 @@ pub struct CompactReport {
     pub records_moved: u64,
     /// Bytes of the records moved, headers and padding included.
     pub bytes_moved: u64,
-    /// Bytes given back to the file system while the database is open. The close gives back more: it cuts the file
-    /// behind the last record.
+    /// Bytes that the compaction has given back to the file system. A checkpoint meanwhile can have been first, and the
+    /// close gives back more: it cuts the file behind the last record.
     pub bytes_released: u64,
 }
 
@@ -348,7 +348,7 @@ impl Database {
     ///     reefs.remove(reef.to_be_bytes())?;
     /// }
     /// let report = db.compact().run(|_| ControlFlow::Continue(()))?;
-    /// assert!(report.bytes_released >= 2 << 20, "{report:?}");
+    /// assert!(report.records_moved > 0 && db.stats().space.released_bytes >= 2 << 20);
     /// assert_eq!(reefs.len()?, 6_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -36,7 +36,8 @@ fn records_lie_together_and_the_space_that_they_leave_goes_back() {
     let after = db.stats().space;
     // The keyspace's own entry lies alone in its leaf, and moves too.
     assert!(report.records_moved >= u64::from(COUNT) && report.passes == 1, "{report:?}");
-    assert!(report.bytes_released >= 4 * MIB, "{report:?}");
+    // A checkpoint can have been first.
+    assert!(after.released_bytes >= 4 * MIB, "{report:?}, {after:?}");
     assert_eq!(after.record_bytes, before.record_bytes);
     assert!(after.free_bytes <= 3 * MIB, "all but pieces is given back: {after:?}");
     assert!(after.leaves <= before.leaves + before.leaves / 4, "full leaves alone are split: {before:?}, {after:?}");
