@@ -58,8 +58,8 @@ fn a_compaction_gives_back_what_lies_between_the_records_that_remain() {
     assert!(space.released_bytes >= 8 * MIB && report.passes > 0, "{report:?}, {space:?}");
     assert!(report.bytes_moved < 2 * MIB && report.records_moved < 6_000, "{report:?}");
     // Apart from what the file system itself notes.
-    assert!(left + report.bytes_released <= full + MIB / 8, "{left} of {len} left of {full}: {report:?}");
-    assert_eq!(space.released_bytes, report.bytes_released);
+    assert!(left + space.released_bytes <= full + MIB / 8, "{left} of {len} left of {full}: {report:?}");
+    assert!(space.released_bytes >= report.bytes_released, "{space:?}: {report:?}");
     // What shares a large page with records, and the first one, in which nothing is given back.
     assert!(space.fragmented_bytes <= 4 * MIB && space.record_bytes == before.record_bytes, "{space:?}");
     assert_eq!(contents(&db), kept);
