@@ -101,6 +101,7 @@ pub(super) const LADDER: Study = Study {
                 Claim::new("MB", INSIDE, 1.0, 1.352)
                     .against_at(0.0)
                     .form_of_at(("MB-F4a", 256.0), "MB", INSIDE)
+                    .cause(Cause::Environment)
                     .because("As MB-F4a."),
                 Claim::new("MB", "MB", 2.0, 1.377)
                     .against_at(1.0)
@@ -139,6 +140,7 @@ pub(super) const LADDER: Study = Study {
                 Claim::new("MB", INSIDE, 1.0, 1.3)
                     .against_at(0.0)
                     .form_of_at(("MB-F4c", 256.0), "MB", INSIDE)
+                    .cause(Cause::Environment)
                     .because("As MB-F4c."),
                 Claim::more("MB", "MB", 3.0)
                     .against_at(2.0)
@@ -182,6 +184,7 @@ pub(super) const LADDER: Study = Study {
                 Claim::new("MB, unique", INSIDE, 6.0, 4.016)
                     .against_at(0.0)
                     .headline("Modular levels make puts of unique keys 4.016 times as fast")
+                    .cause(Cause::Unequal)
                     .because(FIRST_RUNG),
                 Claim::new("MB, unique", STANDARD, 6.0, 4.016)
                     .against_at(0.0)
