@@ -10,6 +10,7 @@ mod append;
 pub mod designs;
 mod fingerprinted_pairs;
 pub mod guide;
+mod heads;
 pub mod inner;
 pub mod leaf;
 mod lineage;

@@ -3,8 +3,9 @@
 
 use super::segments::lies_in_rest;
 use super::{Board, Guide, Segments};
+use crate::heads::pairs_with_head;
 use crate::row::Row;
-use holm_medium::{atomics, words};
+use holm_medium::words;
 use holm_search::Search;
 use holm_tree::keys::Keys;
 use holm_tree::leaf::ReadContext;
@@ -12,9 +13,6 @@ use holm_tree::pair::Pair;
 
 /// Comparison of the one segment that can hold the key.
 pub struct SegmentVectors;
-
-/// Of the words of a call of a vector kernel, those with the head of a pair.
-const HEADS: u64 = 0x5555_5555_5555_5555;
 
 /// The indices, from `first` on, of those of `PAIRS` pairs at a time whose head is `head`, and the pairs behind the
 /// last whole group.
@@ -26,12 +24,7 @@ fn grouped<const PAIRS: usize>(
 ) -> (impl Iterator<Item = usize>, (usize, &[Pair])) {
     let (groups, rest) = part.as_chunks::<PAIRS>();
     let found = groups.iter().enumerate().flat_map(move |(group, pairs)| {
-        let mut found = search.words_equal(atomics(words(pairs)), head) & HEADS;
-        std::iter::from_fn(move || {
-            let word = (found != 0).then(|| found.trailing_zeros() as usize)?;
-            found &= found - 1;
-            Some(first + group * PAIRS + word / 2)
-        })
+        pairs_with_head(search, words(pairs), head).map(move |pair| first + group * PAIRS + pair)
     });
     (found, (first + groups.len() * PAIRS, rest))
 }

@@ -20,9 +20,10 @@
 
 pub mod node;
 
+use crate::heads::pairs_with_head;
 use crate::lineage::Lineage;
 use crate::look::{ONE_BY_ONE, VECTORS};
-use holm_medium::{Medium, Result, Word, WriteHandle, atomics, persistent, words};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent, words};
 use holm_search::Search;
 use holm_tree::keys::{Keys, Role, Slot};
 use holm_tree::leaf::{
@@ -40,8 +41,6 @@ const WIDTH: usize = 4;
 const COUNTERS: usize = 8;
 /// The number of lines that one call of a vector kernel compares.
 const WINDOW: usize = 8;
-/// Of the words of such a call, those with the head of a pair.
-const HEADS: u64 = 0x5555_5555_5555_5555;
 
 persistent! {
     /// A line of header and lines of pairs: seven of them make 512 bytes, fifteen 1 KiB, 31 2 KiB.
@@ -120,13 +119,9 @@ impl<const LINES: usize, const LOOK: usize> Isle<LINES, LOOK> {
         let counts = self.counts();
         let windows = words(&self.lines).chunks(WINDOW * 2 * WIDTH).enumerate();
         windows.flat_map(move |(window, lines)| {
-            let mut rest = search.words_equal(atomics(lines), head) & HEADS;
-            std::iter::from_fn(move || {
-                let word = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
-                rest &= rest - 1;
-                Some((window * WINDOW + word / (2 * WIDTH), word / 2 % WIDTH))
-            })
-            .filter(move |(line, at)| *at < counts[*line])
+            let found = pairs_with_head(search, lines, head);
+            let places = found.map(move |pair| (window * WINDOW + pair / WIDTH, pair % WIDTH));
+            places.filter(move |(line, at)| *at < counts[*line])
         })
     }
 

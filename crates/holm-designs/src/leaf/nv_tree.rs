@@ -22,9 +22,10 @@
 //! commits it. If an update finds one record left in a group, it leaves that record out and begins the next group. The
 //! last group with records is thus where the log ends.
 
+use crate::heads::words_with_head;
 use crate::lineage::Lineage;
 use crate::look::{ONE_BY_ONE, VECTORS};
-use holm_medium::{Medium, Result, Word, WriteHandle, atomics, persistent, words};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent, words};
 use holm_search::{LINE_WORDS, Search};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
@@ -40,8 +41,6 @@ const COUNT_BITS: u32 = 6;
 const GROUP: usize = 64 - COUNT_BITS as usize;
 /// The words that one call of a vector kernel compares.
 const WINDOW: usize = 64;
-/// Of the words of such a call, those with the head of a pair.
-const HEADS: u64 = 0x5555_5555_5555_5555;
 /// The words before the log's own.
 const LINEAGE: usize = size_of::<Lineage>() / 8;
 
@@ -223,7 +222,7 @@ impl<const RECORDS: usize, const LOGS: usize, const UNUSED: usize, const LOOK: u
 /// pair, only the first word is one.
 #[inline]
 fn equal_heads(search: Search, lines: &[Word], head: u64, first: usize) -> impl Iterator<Item = usize> {
-    let mut rest = search.words_equal(atomics(lines), head) & HEADS;
+    let mut rest = words_with_head(search, lines, head);
     std::iter::from_fn(move || {
         let last = rest.checked_ilog2()?;
         rest ^= 1 << last;
