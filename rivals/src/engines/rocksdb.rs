@@ -104,6 +104,18 @@ fn limited(limit: u64, options: &mut Options, blocks: &mut BlockBasedOptions) {
     blocks.set_unpartitioned_pinning_tier(BlockBasedTablePinningTier::All);
 }
 
+/// Copies the value of a key, and returns whether it is there.
+pub(super) fn read(
+    database: &impl DBAccess,
+    key: &[u8],
+    options: &ReadOptions,
+    into: &mut Vec<u8>,
+) -> Result<bool, BoxError> {
+    into.clear();
+    let value = database.get_pinned_opt(key, options)?;
+    Ok(value.map(|value| into.extend_from_slice(&value)).is_some())
+}
+
 /// Visits up to `count` pairs, the first at or after `from`.
 pub(super) fn scan<D: DBAccess>(
     mut cursor: DBRawIteratorWithThreadMode<'_, D>,
@@ -135,9 +147,7 @@ impl Engine for RocksDb {
     }
 
     fn read(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, BoxError> {
-        into.clear();
-        let value = self.database.get_pinned_opt(key, &self.read)?;
-        Ok(value.map(|value| into.extend_from_slice(&value)).is_some())
+        read(&self.database, key, &self.read, into)
     }
 
     fn scan(&self, from: &[u8], count: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, BoxError> {

@@ -2,7 +2,7 @@
 //! another type. Each read of a transaction takes part in the check, so transactions are serializable. Everything else
 //! is as in `rocksdb`.
 
-use super::rocksdb::{options, scan, synced};
+use super::rocksdb::{options, read, scan, synced};
 use super::{Durability, Opened};
 use holm_bench::{BoxError, Change, Engine};
 use rocksdb::{Error, ErrorKind, OptimisticTransactionDB, OptimisticTransactionOptions};
@@ -39,9 +39,7 @@ impl Engine for Optimistic {
     }
 
     fn read(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, BoxError> {
-        into.clear();
-        let value = self.database.get_pinned_opt(key, &self.read)?;
-        Ok(value.map(|value| into.extend_from_slice(&value)).is_some())
+        read(&self.database, key, &self.read, into)
     }
 
     fn scan(&self, from: &[u8], count: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, BoxError> {
