@@ -16,7 +16,7 @@ use crate::record::{self, Copied, Source};
 use crate::slice::Slice;
 use crate::store::Store;
 use holm_medium::sync::Mutex;
-use std::ops::RangeBounds;
+use std::ops::{Deref, RangeBounds};
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
@@ -55,10 +55,27 @@ struct SnapshotState {
     generation: OpenGeneration,
     /// The time of the snapshot, by which keys have expired.
     now: Millis,
-    /// The keyspaces at its instant, in the order of their names.
-    trees: Vec<Arc<KeyspaceTree>>,
-    /// The same, if they stay although they are dropped. Let go of after the generation has ended.
-    kept: Option<KeptKeyspaces>,
+    /// Let go of after the generation has ended.
+    trees: Trees,
+}
+
+/// The keyspaces at a snapshot's instant, in the order of their names.
+enum Trees {
+    /// One that is dropped later is gone.
+    Named(Vec<Arc<KeyspaceTree>>),
+    /// One that is dropped later stays.
+    Kept(KeptKeyspaces),
+}
+
+impl Deref for Trees {
+    type Target = [Arc<KeyspaceTree>];
+
+    fn deref(&self) -> &[Arc<KeyspaceTree>] {
+        match self {
+            Trees::Named(trees) => trees,
+            Trees::Kept(trees) => trees,
+        }
+    }
 }
 
 /// A snapshot that this reference does not keep open.
@@ -96,15 +113,15 @@ impl Snapshot {
         let take = |trees: Vec<_>| (beside(&trees), OpenGeneration::begin(engine), trees);
         let (beside, generation, trees) = engine.catalog.with_trees(take);
         engine.store.clock().refuse_if_ended()?;
-        let snapshot = Snapshot::new(generation?, trees, None);
+        let snapshot = Snapshot::new(generation?, Trees::Named(trees));
         engine.store.wait_stable(snapshot.epoch())?;
         Ok((snapshot, beside))
     }
 
-    fn new(generation: OpenGeneration, trees: Vec<Arc<KeyspaceTree>>, kept: Option<KeptKeyspaces>) -> Self {
+    fn new(generation: OpenGeneration, trees: Trees) -> Self {
         // After the generation has begun: whatever a sweep has removed by then had expired by this time.
         let now = generation.store().wall_clock.now();
-        Snapshot(Arc::new(SnapshotState { generation, now, trees, kept }))
+        Snapshot(Arc::new(SnapshotState { generation, now, trees }))
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -123,12 +140,15 @@ impl Snapshot {
     pub(crate) fn between_epochs(engine: &Arc<Engine>, names: &FollowedNames<'_>) -> Result<Self> {
         let generation = OpenGeneration::begin_between_epochs(engine)?;
         let kept = KeptKeyspaces::of_kept(engine, names.at_end_of(generation.epoch()));
-        Ok(Snapshot::new(generation, kept.to_vec(), Some(kept)))
+        Ok(Snapshot::new(generation, Trees::Kept(kept)))
     }
 
     /// Refuses a keyspace whose leaves may belong to another one by now, or that has a damaged leaf.
     pub(crate) fn check(&self, tree: &KeyspaceTree) -> Result<()> {
-        if self.0.kept.is_some() { tree.check_sound() } else { tree.check_not_dropped() }
+        match self.0.trees {
+            Trees::Named(_) => tree.check_not_dropped(),
+            Trees::Kept(_) => tree.check_sound(),
+        }
     }
 
     pub(crate) fn generation(&self) -> &OpenGeneration {
