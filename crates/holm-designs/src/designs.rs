@@ -54,7 +54,7 @@ pub mod faulty {
     use crate::guide::Linear;
     use crate::leaf::bd_tree::Forgetful;
     use crate::leaf::canary::Canary;
-    use crate::leaf::fast_fair::{PUBLISHED, Shifting};
+    use crate::leaf::fast_fair::{Published, Shifting};
     use crate::leaf::ss_tree::{HASTY, SsTree};
     use holm_tree::inner::Sorted;
     use holm_tree::leaf::buffered::{Buffered, NoFingerprints};
@@ -65,7 +65,7 @@ pub mod faulty {
         /// A subnode of SSTree is released before the link to it is durably gone, as in the published order of fences.
         ss_tree_hasty: leaf SsTree<3, HASTY>, parent Sorted<8>, upper Sorted<8>;
         /// FAST and FAIR with the published marks and flushes.
-        fast_fair_published: leaf Shifting<31, PUBLISHED, Linear>, parent Sorted<8>, upper Sorted<8>;
+        fast_fair_published: leaf Shifting<31, Published<Linear>>, parent Sorted<8>, upper Sorted<8>;
         /// A slot of BD+Tree is reused while the state of two epochs before still names it.
         bd_tree_forgetful: leaf Buffered<1, (Forgetful, NoFingerprints)>, parent Sorted<8>, upper Sorted<8>;
     }

@@ -16,7 +16,7 @@
 //! **The mark** is the word of a slot that is unique within its leaf ([`Keys::UNIQUE`]). For keys that are words it is
 //! the key, and payloads may be anything. For keys in records it is the payload, because heads may be equal. The paper
 //! uses only the payload, so equal or zero values break it. The protocol is the same for both, with the roles of the
-//! two words exchanged.
+//! two words exchanged. The published code's marks and flushes are a [`Form`] of their own.
 //!
 //! **Which slots count.** Slot 0 counts if and only if `FRONT` is set: the paper's reserved pointer left of slot 0
 //! would be a legal key here, and a bit in the same line costs no flush. A later slot whose mark equals that of a left
@@ -30,8 +30,14 @@
 //! stand for, and `recover` does not. Assumption about the medium: what persists of a line is a prefix of the stores to
 //! it.
 
+mod form;
 mod node;
+mod ordered;
+mod published;
 
+use self::form::{FRONT, Form, LEAD, starts_line};
+use self::ordered::Ordered;
+pub use self::published::Published;
 use crate::guide::{Board, Guide, fingerprint_of};
 use crate::row::{LINE_SLOTS, Row};
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
@@ -40,42 +46,31 @@ use holm_tree::leaf::{
     AlongLinks, BlockByte, BlockState, Full, Home, Leaf, LeafRef, Linked, MOST_PAIRS, Merge, OneBlock, Pairs,
     PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
 };
-use holm_tree::pair::{Pair, unique_and_other};
+use holm_tree::pair::Pair;
 use holm_tree::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::cmp::Ordering;
 
 /// With at most this many slots, all lines of a block are prefetched together.
 const FEW_SLOTS: usize = 31;
 
-/// The header's length, in slots.
-const LEAD: usize = 1;
-
-/// The form that holds: marks by role, and each line is durable before the shift leaves it.
-pub const ORDERED: usize = 0;
-/// The published form, in which the proof finds what it loses: every payload is a mark, and lines are flushed where the
-/// published code flushes them.
-pub const PUBLISHED: usize = 1;
-
 /// The block is a leaf.
 const LEAF: u64 = 1 << 32;
 /// The first leaf of its keyspace.
 const FIRST: u64 = 1 << 33;
-/// Slot 0 counts.
-const FRONT: u64 = 1 << 34;
 
 persistent! {
-    /// Two words of header, the pairs, and the guide's inlaid data; in one of two forms.
+    /// Two words of header, the pairs, and the guide's inlaid data; in one form of the protocol.
     #[repr(align(64))]
-    pub struct Shifting<const SLOTS: usize, const FORM: usize; G: Guide> {
+    pub struct Shifting<const SLOTS: usize; F: Form> {
         link: Word,
         home: Word,
         pairs: [Pair; SLOTS],
-        inlaid: G::Inlaid,
+        inlaid: <F::Guide as Guide>::Inlaid,
     }
 }
 
 /// The form that the designs have.
-pub type FastFair<const SLOTS: usize, G> = Shifting<SLOTS, ORDERED, G>;
+pub type FastFair<const SLOTS: usize, G> = Shifting<SLOTS, Ordered<G>>;
 
 /// The volatile side of a leaf.
 pub struct Volatile<G: Guide> {
@@ -89,11 +84,6 @@ impl<G: Guide> Default for Volatile<G> {
     fn default() -> Self {
         Volatile { count: AtomicU32::new(0), guide: G::Volatile::default() }
     }
-}
-
-/// Whether a slot is the first of its line. Slot 0 is not: the header is before it.
-const fn starts_line(slot: usize) -> bool {
-    (slot + LEAD).is_multiple_of(LINE_SLOTS)
 }
 
 /// What a crash may have left of the pairs: which slots count, and the end of the slots that count or are in transit.
@@ -118,15 +108,15 @@ impl Survey {
     }
 }
 
-impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
+impl<const SLOTS: usize, F: Form> Shifting<SLOTS, F> {
     /// One slot less than the block has: a mark of zero stays behind the last pair.
     const MOST: usize = {
-        assert!((SLOTS + LEAD).is_multiple_of(LINE_SLOTS) && SLOTS <= MOST_PAIRS && SLOTS <= G::MOST_SLOTS);
+        assert!((SLOTS + LEAD).is_multiple_of(LINE_SLOTS) && SLOTS <= MOST_PAIRS && SLOTS <= F::Guide::MOST_SLOTS);
         SLOTS - 1
     };
 
     #[inline(always)]
-    fn board<'a>(&'a self, volatile: &'a Volatile<G>) -> Board<'a, G> {
+    fn board<'a>(&'a self, volatile: &'a Volatile<F::Guide>) -> Board<'a, F::Guide> {
         Board { inlaid: &self.inlaid, volatile: &volatile.guide }
     }
 
@@ -137,12 +127,12 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
 
     #[inline]
     fn unique_word<K: Keys>(&self, slot: usize) -> &Word {
-        if FORM == PUBLISHED { &self.pairs[slot].payload } else { self.pairs[slot].unique_word::<K>() }
+        F::words::<K>(&self.pairs[slot]).0
     }
 
     #[inline]
     fn other_word<K: Keys>(&self, slot: usize) -> &Word {
-        if FORM == PUBLISHED { &self.pairs[slot].head } else { self.pairs[slot].other_word::<K>() }
+        F::words::<K>(&self.pairs[slot]).1
     }
 
     #[inline]
@@ -152,26 +142,18 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
 
     /// A racing reader may see any count; it never exceeds the block's slots.
     #[inline]
-    fn count(volatile: &Volatile<G>) -> usize {
+    fn count(volatile: &Volatile<F::Guide>) -> usize {
         (volatile.count.load(Relaxed) as usize).min(Self::MOST)
     }
 
     /// Whether slot 0 counts.
     fn front(&self) -> bool {
-        match FORM {
-            PUBLISHED => self.pairs[0].payload.read() != 0,
-            _ => self.home.read() & FRONT != 0,
-        }
+        F::front(&self.home, &self.pairs[0])
     }
 
-    /// Lets slot 0 count, or not. In the published form its payload alone decides.
+    /// Lets slot 0 count, or not.
     fn set_front<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, counts: bool) {
-        let rest = self.home.read() & !FRONT;
-        match (FORM, counts) {
-            (PUBLISHED, false) => handle.write(&self.pairs[0].payload, 0),
-            (PUBLISHED, true) => {}
-            _ => handle.write(&self.home, if counts { rest | FRONT } else { rest }),
-        }
+        F::set_front(handle, &self.home, &self.pairs[0], counts);
     }
 
     /// Puts a slot in transit: this one store removes the pair that it held. The mark left of it counts and stays.
@@ -185,7 +167,7 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
     /// FAST: shifts the slots from `at` on to the right, and puts a pair there.
     fn open<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<F::Guide>, M, K>,
         at: usize,
         search_key: K::SearchKey<'_>,
         payload: u64,
@@ -196,14 +178,14 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
         // Before slot `count` holds a pair: otherwise, after a crash, old pairs of a split would follow it as live
         // ones.
         handle.write(self.unique_word::<K>(count + 1), 0);
-        if starts_line(count + 1) && FORM != PUBLISHED {
+        if F::FLUSHES_END && starts_line(count + 1) {
             handle.persist(&self.pairs[count + 1]);
         }
         for from in (at..count).rev() {
             // The mark first: the copy is in transit before it differs from the old content.
             handle.write(self.unique_word::<K>(from + 1), self.unique_word::<K>(from).read());
             handle.write(self.other_word::<K>(from + 1), self.other_word::<K>(from).read());
-            G::moved(board, handle, row, from, from + 1);
+            F::Guide::moved(board, handle, row, from, from + 1);
             if starts_line(from + 1) {
                 // Before the line below gives up the pair: otherwise a crash keeps that line, loses this one, and the
                 // pair.
@@ -212,10 +194,7 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
         }
         self.invalidate::<M, K>(handle, at);
         let head = K::head(search_key, 0);
-        let (unique, other) = match FORM {
-            PUBLISHED => (payload, head),
-            _ => unique_and_other::<K>(Slot { head, payload }),
-        };
+        let (unique, other) = F::values::<K>(Slot { head, payload });
         handle.write(self.other_word::<K>(at), other);
         // The commit word: the slot differs from its left neighbour and counts. In slot 0, the bit commits.
         handle.write(self.unique_word::<K>(at), unique);
@@ -224,7 +203,7 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
         }
         // Before the insert is acknowledged: otherwise a crash loses it.
         handle.persist(&self.pairs[at]);
-        G::placed(board, handle, row, at, K::fingerprint(search_key));
+        F::Guide::placed(board, handle, row, at, K::fingerprint(search_key));
     }
 
     /// FAST: shifts the slots behind `at`, which is in transit, to the left; `end` is the number of slots including it.
@@ -232,7 +211,12 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
     /// The last slot gets the mark zero, and the slot behind it already has that mark. So whenever a leaf shrinks to
     /// one pair, the marks of slots 1 and 2 are zero. `format` establishes this, a split leaves more than two pairs,
     /// and inserts preserve it.
-    fn close<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<G>, M, K>, at: usize, end: usize) {
+    fn close<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Volatile<F::Guide>, M, K>,
+        at: usize,
+        end: usize,
+    ) {
         let (context, handle) = context.parts();
         let (board, row) = (self.board(context.volatile), self.row(end));
         for to in at..end {
@@ -243,22 +227,18 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
                 if to == 0 {
                     self.set_front(handle, true);
                 }
-                G::moved(board, handle, row, to + 1, to);
-            } else if to > 0 || FORM == PUBLISHED {
+                F::Guide::moved(board, handle, row, to + 1, to);
+            } else if to > 0 || F::FRONT_BY_MARK {
                 handle.write(self.unique_word::<K>(to), 0);
             }
-            let flushed = match FORM {
-                PUBLISHED => starts_line(to),
-                _ => starts_line(to + 1) || to + 1 == end,
-            };
-            if flushed {
+            if F::flushes(to, end) {
                 // Before the next line gives up a pair that this one took over: otherwise a crash loses the pair. At
                 // the end, before the removal is acknowledged.
                 handle.persist(&self.pairs[to]);
             }
         }
         if let Some(last) = end.checked_sub(1) {
-            G::vacated(board, handle, row, last);
+            F::Guide::vacated(board, handle, row, last);
         }
     }
 
@@ -288,7 +268,7 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
     /// FAIR: moves the upper half of a full leaf's pairs to a fresh one.
     fn halve<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<F::Guide>, M, K>,
         right: LeafRef<'_, Self>,
     ) {
         let (ReadContext { volatile, .. }, handle) = context.parts();
@@ -311,16 +291,16 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
         // Before the next change: recovery could not match the upper half with a right leaf that has changed since.
         handle.persist(&self.pairs[middle]);
         let (board, row) = (self.board(volatile), self.row(count));
-        let fingerprint = |index: usize| G::fingerprint(board, index + middle);
-        G::derive(right.leaf.board(right.volatile), handle, right.leaf.row(count - middle), fingerprint);
-        (middle..count).for_each(|slot| G::vacated(board, handle, row, slot));
+        let fingerprint = |index: usize| F::Guide::fingerprint(board, index + middle);
+        F::Guide::derive(right.leaf.board(right.volatile), handle, right.leaf.row(count - middle), fingerprint);
+        (middle..count).for_each(|slot| F::Guide::vacated(board, handle, row, slot));
         right.volatile.count.store((count - middle) as u32, Relaxed);
         volatile.count.store(middle as u32, Relaxed);
     }
 
     /// FAIR, if a crash came between link and truncation: the right leaf is then exactly this leaf's pairs from some
     /// slot on. Any other overlap is damage, and the rebuild reports it.
-    fn truncate<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<G>, M, K>, right: &Self) {
+    fn truncate<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<F::Guide>, M, K>, right: &Self) {
         let (context, handle) = context.parts();
         let counting = |leaf: &Self| {
             let survey = leaf.survey::<K>();
@@ -339,30 +319,34 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Shifting<SLOTS, FORM, G> {
     }
 }
 
-impl<const SLOTS: usize, const FORM: usize, G: Guide> Leaf for Shifting<SLOTS, FORM, G> {
+impl<const SLOTS: usize, F: Form> Leaf for Shifting<SLOTS, F> {
     const SOURCE: &'static str = "FAST and FAIR: Hwang et al., FAST 2018";
     const CAPACITY: usize = Self::MOST;
     const NEEDS_LINE_ORDER: bool = true;
-    type Volatile = Volatile<G>;
+    type Volatile = Volatile<F::Guide>;
     type Durability = PerOperation;
     type Overflow = OneBlock;
     type Recovery = AlongLinks;
 
     #[inline]
-    fn get<K: Keys>(&self, context: ReadContext<'_, Volatile<G>, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+    fn get<K: Keys>(
+        &self,
+        context: ReadContext<'_, Volatile<F::Guide>, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
         let row = self.row(Self::count(context.volatile));
-        let found = G::seek(self.board(context.volatile), row, context, search_key);
+        let found = F::Guide::seek(self.board(context.volatile), row, context, search_key);
         found.map(|slot| self.pairs[slot].payload.read())
     }
 
-    fn block_pairs(&self, volatile: &Volatile<G>, out: &mut Pairs) {
+    fn block_pairs(&self, volatile: &Volatile<F::Guide>, out: &mut Pairs) {
         (0..Self::count(volatile)).for_each(|slot| out.push(self.slot(slot)));
     }
 
-    fn format<M: Medium>(&self, volatile: &Volatile<G>, handle: &mut WriteHandle<'_, M>, home: Home) {
+    fn format<M: Medium>(&self, volatile: &Volatile<F::Guide>, handle: &mut WriteHandle<'_, M>, home: Home) {
         handle.write(&self.link, 0);
         // Whichever word is the mark. Pairs in later lines are never reached past these zeros.
-        for pair in &self.pairs[usize::from(FORM != PUBLISHED)..3] {
+        for pair in &self.pairs[usize::from(!F::FRONT_BY_MARK)..3] {
             handle.write(&pair.head, 0);
             // Survivor (store): of words, the head is the mark; of records, the payload is.
             handle.write(&pair.payload, 0);
@@ -374,18 +358,18 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Leaf for Shifting<SLOTS, F
         // Survivor (flush, fence): as above.
         handle.persist(&self.home);
         volatile.count.store(0, Relaxed);
-        G::derive(self.board(volatile), handle, self.row(0), |_| 0);
+        F::Guide::derive(self.board(volatile), handle, self.row(0), |_| 0);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<F::Guide>, M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
         let volatile = context.read.volatile;
         let count = Self::count(volatile);
-        let found = G::find(self.board(volatile), self.row(count), context.read, search_key);
+        let found = F::Guide::find(self.board(volatile), self.row(count), context.read, search_key);
         if found.is_err() && count == Self::MOST {
             return Err(Full);
         }
@@ -409,12 +393,12 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Leaf for Shifting<SLOTS, F
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<F::Guide>, M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
         let volatile = context.read.volatile;
         let count = Self::count(volatile);
-        let at = G::seek(self.board(volatile), self.row(count), context.read, search_key)?;
+        let at = F::Guide::seek(self.board(volatile), self.row(count), context.read, search_key)?;
         let old = self.pairs[at].payload.read();
         // The commit word.
         self.invalidate::<M, K>(context.handle, at);
@@ -425,7 +409,7 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Leaf for Shifting<SLOTS, F
 
     fn split<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<F::Guide>, M, K>,
         SplitRequest { own, fresh: [right, _], .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
         let count = Self::count(context.read.volatile);
@@ -450,7 +434,7 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Leaf for Shifting<SLOTS, F
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        _: &Volatile<G>,
+        _: &Volatile<F::Guide>,
         _: &mut WriteHandle<'_, M>,
         _: RecoveryPoint,
         _: &dyn Fn(u32) -> Option<&'a Self>,
@@ -471,19 +455,19 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Leaf for Shifting<SLOTS, F
         Ok(BlockState::Live { keyspace: home as u32, first: home & FIRST != 0 })
     }
 
-    fn rebuild_volatile<K: Keys>(&self, context: ReadContext<'_, Volatile<G>, K>) {
+    fn rebuild_volatile<K: Keys>(&self, context: ReadContext<'_, Volatile<F::Guide>, K>) {
         context.volatile.count.store(self.survey::<K>().count() as u32, Relaxed);
     }
 }
 
-impl<const SLOTS: usize, const FORM: usize, G: Guide> Linked for Shifting<SLOTS, FORM, G> {
+impl<const SLOTS: usize, F: Form> Linked for Shifting<SLOTS, F> {
     fn next(&self) -> u32 {
         self.link.read() as u32
     }
 
     fn repair_link<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<F::Guide>, M, K>,
         right: Option<&Self>,
     ) {
         if let Some(right) = right {
@@ -499,16 +483,16 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Linked for Shifting<SLOTS,
         // Here, and not where the count is derived: signs in the block need a write handle.
         let (context, handle) = context.parts();
         let row = self.row(self.survey::<K>().count());
-        G::derive(self.board(context.volatile), handle, row, |index| fingerprint_of(context, row, index));
+        F::Guide::derive(self.board(context.volatile), handle, row, |index| fingerprint_of(context, row, index));
     }
 
-    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<G>, M, K>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<F::Guide>, M, K>, next: u32) {
         context.handle.write(&self.link, next.into());
         context.handle.flush(&self.link);
     }
 }
 
-impl<const SLOTS: usize, const FORM: usize, G: Guide> Prefetch for Shifting<SLOTS, FORM, G> {
+impl<const SLOTS: usize, F: Form> Prefetch for Shifting<SLOTS, F> {
     fn prefetch_block(&self) {
         if SLOTS <= FEW_SLOTS {
             return holm_search::prefetch_lines(self);
@@ -518,20 +502,20 @@ impl<const SLOTS: usize, const FORM: usize, G: Guide> Prefetch for Shifting<SLOT
         holm_search::prefetch_lines(&self.inlaid);
     }
 
-    fn prefetch_pairs<K: Keys>(&self, _: ReadContext<'_, Volatile<G>, K>, _: K::SearchKey<'_>) {
+    fn prefetch_pairs<K: Keys>(&self, _: ReadContext<'_, Volatile<F::Guide>, K>, _: K::SearchKey<'_>) {
         self.prefetch_block();
     }
 
     #[inline]
     fn candidate_payload<K: Keys>(
         &self,
-        context: ReadContext<'_, Volatile<G>, K>,
+        context: ReadContext<'_, Volatile<F::Guide>, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<u64> {
         let row = self.row(Self::count(context.volatile));
-        let found = G::candidate(self.board(context.volatile), row, context, search_key);
+        let found = F::Guide::candidate(self.board(context.volatile), row, context, search_key);
         found.map(|slot| self.pairs[slot].payload.read())
     }
 }
 
-impl<const SLOTS: usize, const FORM: usize, G: Guide> Merge for Shifting<SLOTS, FORM, G> {}
+impl<const SLOTS: usize, F: Form> Merge for Shifting<SLOTS, F> {}

@@ -5,7 +5,8 @@
 //! leaf's bit. The first node of a level never moves, and **the root is the first node of the highest level**: a tree
 //! grows by the word that makes a block such a node, so there is no root pointer to lose.
 
-use super::{FIRST, FRONT, FastFair, LEAF, Volatile, starts_line};
+use super::form::{FRONT, starts_line};
+use super::{FIRST, FastFair, LEAF, Volatile};
 use crate::guide::Linear;
 use crate::inner::durable::Node;
 use holm_medium::{Medium, WriteHandle};
