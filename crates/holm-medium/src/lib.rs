@@ -70,7 +70,7 @@ pub use pace::Pace;
 pub use paging::{Paging, TimedRead};
 pub use persistent::{Persistent, atomics, scratch_atomics, words};
 pub use region::{Backing, LARGE_PAGE, Region};
-pub use retention::{Floor, FloorKind, GRACE, Retention};
+pub use retention::{Floor, GRACE, Retention};
 pub use space::{BLOCK, RecordRun, RecordUse, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
 pub use storage_ops::{Persistence, StorageOps};

@@ -10,13 +10,12 @@
 //! a crash in r + 2 recovers         r, r + 1, or r + 2: none refers to it
 //! ```
 //!
-//! The *floors*: a reader of the state of an epoch `g` registers `g` while it lives. Space retired in `g` or later is
-//! not reused. Without a floor the check costs one relaxed load. No floor retains the log: nothing outside of recovery
-//! reads it.
+//! The *floors*: where leaf blocks hold records, a snapshot of an epoch `g` registers `g` while it lives. Blocks retired
+//! in `g` or later are not reused. Without a floor the check costs one relaxed load.
 //!
-//! The store registers no floor of records. A snapshot keeps single records, by the pre-images of leaves
-//! (`pre_images.rs` of `holm-tree`), because a floor would retain everything that is replaced while it is open. Where
-//! leaf blocks hold records, it retains the blocks that give way. A feed reads an epoch within its grace period.
+//! No floor retains records. A snapshot keeps single ones, by the pre-images of leaves (`pre_images.rs` of
+//! `holm-tree`), because a floor would retain everything that is replaced while it is open. A feed reads an epoch
+//! within its grace period. No floor retains the log: nothing outside of recovery reads it.
 
 use crate::epoch::Epoch;
 use crate::sync::atomic::{AtomicU64, Ordering};
@@ -27,81 +26,64 @@ use std::sync::Arc;
 /// The grace period: the distance from the label of an operation back to the last epoch that every crash keeps.
 pub const GRACE: Epoch = 2;
 
-/// What a floor retains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FloorKind {
-    /// Records and leaf blocks.
-    Space,
-    /// Leaf blocks.
-    Blocks,
+/// Whether an operation labelled `label` may reuse what was retired in epoch `retired`, unless a floor retains it.
+#[inline]
+pub fn may_reuse(retired: Epoch, label: Epoch) -> bool {
+    retired + GRACE <= label
 }
 
-/// The floors of a storage.
+/// The floors of a storage, all of leaf blocks.
 pub struct Retention {
-    /// The least floor of each kind; if there is none, a value greater than any epoch.
-    lowest: [AtomicU64; 2],
+    /// The least floor; if there is none, a value greater than any epoch.
+    lowest: AtomicU64,
     /// The number of floors per epoch.
-    floors: Mutex<[BTreeMap<Epoch, usize>; 2]>,
+    floors: Mutex<BTreeMap<Epoch, usize>>,
 }
 
-/// Retains space while it lives. Dropping it never waits.
+/// Retains leaf blocks while it lives. Dropping it never waits.
 pub struct Floor {
     retention: Arc<Retention>,
-    kind: FloorKind,
     epoch: Epoch,
 }
 
 impl Default for Retention {
     fn default() -> Self {
-        Retention { lowest: [(); 2].map(|()| AtomicU64::new(Epoch::MAX)), floors: Mutex::default() }
+        Retention { lowest: AtomicU64::new(Epoch::MAX), floors: Mutex::default() }
     }
 }
 
 impl Retention {
-    /// Whether an operation labelled `label` may reuse what was retired in epoch `retired`.
-    #[inline]
-    pub fn may_reuse(&self, retired: Epoch, label: Epoch) -> bool {
-        // Relaxed: a floor is registered in an epoch `g <= retired`, and this operation's label is greater than `g`.
-        // The end of `g` waited for the operation that registered the floor, and this one began after that.
-        retired + GRACE <= label && retired < self.lowest[FloorKind::Space as usize].load(Ordering::Relaxed)
-    }
-
-    /// The same of a leaf block.
+    /// Whether an operation labelled `label` may reuse a leaf block that was retired in epoch `retired`.
     #[inline]
     pub fn may_reuse_block(&self, retired: Epoch, label: Epoch) -> bool {
-        self.may_reuse(retired, label) && retired < self.lowest[FloorKind::Blocks as usize].load(Ordering::Relaxed)
+        // Relaxed: a floor is registered in an epoch `g <= retired`, and this operation's label is greater than `g`.
+        // The end of `g` waited for the operation that registered the floor, and this one began after that.
+        may_reuse(retired, label) && retired < self.lowest.load(Ordering::Relaxed)
     }
 
-    /// Whether what was stored and superseded within epoch `epoch` may be reused at once. No crash restores it, but a
-    /// snapshot of this very epoch may refer to it.
-    #[inline]
-    pub fn may_reuse_young(&self, epoch: Epoch) -> bool {
-        epoch < self.lowest[FloorKind::Space as usize].load(Ordering::Acquire)
-    }
-
-    /// Retains the state of `epoch` and everything later. The caller has pinned `epoch` or holds the clock in it, or
-    /// tells writers of the floor's owner only after this: an operation that begins two epochs later, or knows the
-    /// owner, then sees the floor.
-    pub fn retain(self: &Arc<Self>, kind: FloorKind, epoch: Epoch) -> Floor {
+    /// Retains the blocks of the state of `epoch` and everything later. The caller has pinned `epoch` or holds the
+    /// clock in it, or tells writers of the floor's owner only after this: an operation that begins two epochs later,
+    /// or knows the owner, then sees the floor.
+    pub fn retain(self: &Arc<Self>, epoch: Epoch) -> Floor {
         let mut floors = self.lock();
-        *floors[kind as usize].entry(epoch).or_default() += 1;
-        self.publish(kind, &floors);
-        Floor { retention: self.clone(), kind, epoch }
+        *floors.entry(epoch).or_default() += 1;
+        self.publish(&floors);
+        Floor { retention: self.clone(), epoch }
     }
 
-    /// The least floor of a kind, if there is one.
-    pub fn lowest(&self, kind: FloorKind) -> Option<Epoch> {
-        Some(self.lowest[kind as usize].load(Ordering::Acquire)).filter(|epoch| *epoch != Epoch::MAX)
+    /// The least floor, if there is one.
+    pub fn lowest(&self) -> Option<Epoch> {
+        Some(self.lowest.load(Ordering::Acquire)).filter(|epoch| *epoch != Epoch::MAX)
     }
 
     /// Called under the lock, so the last store covers every registration.
-    fn publish(&self, kind: FloorKind, floors: &[BTreeMap<Epoch, usize>; 2]) {
-        let lowest = floors[kind as usize].keys().next().copied().unwrap_or(Epoch::MAX);
+    fn publish(&self, floors: &BTreeMap<Epoch, usize>) {
+        let lowest = floors.keys().next().copied().unwrap_or(Epoch::MAX);
         // Release: the reads of a floor's owner come before any reuse that the end of the floor allows.
-        self.lowest[kind as usize].store(lowest, Ordering::Release);
+        self.lowest.store(lowest, Ordering::Release);
     }
 
-    fn lock(&self) -> MutexGuard<'_, [BTreeMap<Epoch, usize>; 2]> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Epoch, usize>> {
         self.floors.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -116,13 +98,13 @@ impl Floor {
 impl Drop for Floor {
     fn drop(&mut self) {
         let mut floors = self.retention.lock();
-        if let Some(count) = floors[self.kind as usize].get_mut(&self.epoch) {
+        if let Some(count) = floors.get_mut(&self.epoch) {
             *count -= 1;
             if *count == 0 {
-                floors[self.kind as usize].remove(&self.epoch);
+                floors.remove(&self.epoch);
             }
         }
-        self.retention.publish(self.kind, &floors);
+        self.retention.publish(&floors);
     }
 }
 
@@ -155,8 +137,9 @@ mod tests {
 
     #[test]
     fn the_grace_period_is_as_long_as_a_crash_may_go_back_and_no_longer() {
+        assert_eq!(wrong(may_reuse), (0, 0));
         let retention = Retention::default();
-        assert_eq!(wrong(|retired, label| retention.may_reuse(retired, label)), (0, 0));
+        assert_eq!(wrong(|retired, label| retention.may_reuse_block(retired, label)), (0, 0));
         let early = |retired, label| retired < label;
         assert_eq!(wrong(early), (16, 0), "the seeded bug: reuse an epoch early");
     }
@@ -164,25 +147,18 @@ mod tests {
     #[test]
     fn the_least_of_all_floors_counts_and_a_dropped_one_does_not() {
         let retention = Arc::new(Retention::default());
-        let allowed = |label| (4..30).filter(|retired| retention.may_reuse(*retired, label)).collect::<Vec<_>>();
+        let allowed = |label| (4..30).filter(|retired| retention.may_reuse_block(*retired, label)).collect::<Vec<_>>();
         let all: Vec<_> = (4..19).collect();
         assert_eq!(allowed(20), all);
-        let ten = retention.retain(FloorKind::Space, 10);
-        let seven = retention.retain(FloorKind::Space, 7);
-        let again = retention.retain(FloorKind::Space, 7);
+        let ten = retention.retain(10);
+        let seven = retention.retain(7);
+        let again = retention.retain(7);
         assert_eq!((allowed(20), seven.epoch()), ((4..7).collect(), 7));
-        assert!(retention.may_reuse_young(6) && !retention.may_reuse_young(7) && !retention.may_reuse_young(8));
         drop(seven);
-        assert_eq!((allowed(20), retention.lowest(FloorKind::Space)), ((4..7).collect(), Some(7)), "registered twice");
+        assert_eq!((allowed(20), retention.lowest()), ((4..7).collect(), Some(7)), "registered twice");
         drop(again);
         assert_eq!((allowed(20), allowed(9)), ((4..10).collect(), (4..8).collect()));
-        assert_eq!(retention.lowest(FloorKind::Blocks), None, "a floor of one kind is none of the other");
         drop(ten);
-        assert_eq!((allowed(20), retention.lowest(FloorKind::Space)), (all, None));
-        let blocks = retention.retain(FloorKind::Blocks, 12);
-        let both = |retired| (retention.may_reuse_block(retired, 20), retention.may_reuse(retired, 20));
-        assert_eq!((both(11), both(12)), ((true, true), (false, true)));
-        drop(blocks);
-        assert_eq!(both(12), (true, true));
+        assert_eq!((allowed(20), retention.lowest()), (all, None));
     }
 }

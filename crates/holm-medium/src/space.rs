@@ -281,17 +281,8 @@ impl Space {
         self.reclaim_retired(&mut cache, epoch, 1);
     }
 
-    /// Frees the space of a record that was stored and superseded within epoch `epoch`: at once, unless a snapshot of
-    /// that epoch may refer to it.
-    pub fn retire_young_record(&self, epoch: Epoch, offset: u64, words: u32) {
-        if self.retention.may_reuse_young(epoch) {
-            self.free_record(offset, words);
-        } else {
-            self.retire_record(epoch, offset, words);
-        }
-    }
-
-    /// Frees at once the space of a record that was never published.
+    /// Frees at once the space of a record that was never published, or was stored and superseded within one epoch and
+    /// is in no snapshot: no crash restores it.
     pub fn free_record(&self, offset: u64, words: u32) {
         let own = self.own();
         own.count(-i64::from(words) * 8);
@@ -313,7 +304,7 @@ impl Space {
     /// one.
     fn reclaim_retired(&self, cache: &mut ThreadCache, label: Epoch, most: usize) -> bool {
         for count in 0..most {
-            let Some((offset, words)) = cache.pop_reclaimable(label, &self.retention) else { return count > 0 };
+            let Some((offset, words)) = cache.pop_reclaimable(label) else { return count > 0 };
             self.keep(cache, offset, words);
         }
         true

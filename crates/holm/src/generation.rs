@@ -13,7 +13,7 @@ use crate::store::{Store, WritableStore};
 use holm_medium::sync::Instant;
 use holm_medium::sync::atomic::{AtomicBool, Ordering};
 use holm_medium::sync::{Mutex, MutexGuard};
-use holm_medium::{Epoch, Floor, FloorKind, MediumError};
+use holm_medium::{Epoch, Floor, MediumError};
 use holm_tree::{LeafCursor, LookupAt, Released, SeekTarget, TreeRoot};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
@@ -71,7 +71,7 @@ impl WritableStore {
     /// Retains the blocks whose records a generation may read that begins later.
     fn retain_blocks(&self) -> Option<Floor> {
         let retention = self.storage.space().retention();
-        (self.longest_in_leaf > 0).then(|| retention.retain(FloorKind::Blocks, self.clock().active()))
+        (self.longest_in_leaf > 0).then(|| retention.retain(self.clock().active()))
     }
 
     /// Ends a generation, and frees what no other one needs. The caller holds [`Generations::ending`].

@@ -87,7 +87,7 @@ impl WritableStore {
     fn free_superseded(&self, epoch: Epoch, old: Superseded) {
         let Some((offset, words)) = record::extent(old.payload) else { return };
         match old.reuse {
-            Reuse::AtOnce => self.storage.space().retire_young_record(epoch, offset, words),
+            Reuse::AtOnce => self.storage.space().free_record(offset, words),
             Reuse::AfterGrace => self.storage.space().retire_record(epoch, offset, words),
             // The end of the last snapshot that needs it frees it.
             Reuse::WithSnapshots => {}

@@ -394,7 +394,7 @@ const SEEDED: &[Seeded] = &[
         name: "in the design clustered: a snapshot retains no blocks",
         file: "crates/holm-medium/src/space/blocks.rs",
         before: "self.retention.may_reuse_block(epoch, label)",
-        after: "self.retention.may_reuse(epoch, label)",
+        after: "crate::retention::may_reuse(epoch, label)",
     },
     Seeded {
         name: "the log forgets the page in which its last record ends",

@@ -125,7 +125,7 @@ impl Blocks {
             && self.retention.may_reuse_block(epoch, label)
         {
             self.retired.pop_front();
-            self.lives.reclaimed(block, label, &self.retention);
+            self.lives.reclaimed(block, label);
             self.free.push(block);
         }
     }

@@ -18,7 +18,7 @@
 //! its old contents.
 
 use crate::epoch::Epoch;
-use crate::retention::Retention;
+use crate::retention::may_reuse;
 
 /// The state of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -48,8 +48,8 @@ impl Lives {
     }
 
     /// An operation labelled `label` has found the block that was retired in `epoch` free.
-    pub(super) fn reclaimed(&mut self, block: u32, label: Epoch, retention: &Retention) {
-        self.step(block, Life::Free, |life| matches!(life, Life::Retired(epoch) if retention.may_reuse(epoch, label)));
+    pub(super) fn reclaimed(&mut self, block: u32, label: Epoch) {
+        self.step(block, Life::Free, |life| matches!(life, Life::Retired(epoch) if may_reuse(epoch, label)));
     }
 
     /// Taken by an operation labelled `label`.
@@ -94,13 +94,13 @@ mod tests {
 
     #[test]
     fn a_life_goes_around() {
-        let (mut lives, retention) = (Lives::default(), Retention::default());
+        let mut lives = Lives::default();
         for label in [10, 14] {
             lives.taken(5, label);
             lives.put_back(5);
             lives.taken(5, label);
             lives.retired(5, label + 1);
-            lives.reclaimed(5, label + 3, &retention);
+            lives.reclaimed(5, label + 3);
         }
         lives.found(8, &[6]);
         lives.taken(6, 4);
@@ -145,6 +145,6 @@ mod tests {
         let mut lives = Lives::default();
         lives.taken(5, 10);
         lives.retired(5, 10);
-        lives.reclaimed(5, 11, &Retention::default());
+        lives.reclaimed(5, 11);
     }
 }

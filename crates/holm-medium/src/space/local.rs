@@ -11,7 +11,7 @@
 
 use super::heap::Heap;
 use crate::epoch::Epoch;
-use crate::retention::Retention;
+use crate::retention::may_reuse;
 use crate::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -164,9 +164,9 @@ impl ThreadCache {
     }
 
     /// Takes the oldest retired record, if an operation labelled `label` may reuse its space.
-    pub(super) fn pop_reclaimable(&mut self, label: Epoch, retention: &Retention) -> Option<(u64, u32)> {
+    pub(super) fn pop_reclaimable(&mut self, label: Epoch) -> Option<(u64, u32)> {
         let &(epoch, offset, words) = self.retired.front()?;
-        if !retention.may_reuse(epoch, label) {
+        if !may_reuse(epoch, label) {
             return None;
         }
         self.retired.pop_front();
