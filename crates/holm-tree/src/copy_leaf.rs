@@ -10,11 +10,27 @@ use crate::latch::Version;
 use crate::leaf::Leaf as _;
 use crate::locks::Locks as _;
 use crate::tree_set::TreeSet;
+use crate::wanted::Wanted;
 use holm_medium::Medium;
 use holm_search::prefetch_lines;
 
 /// Leaves that a scan announces at a time, besides its own.
 const MOST_ANNOUNCED: usize = 16;
+
+/// How many pairs of a leaf's copy a scan to this target passes, if they are all visible. Keys whose heads are that of
+/// the target count, so the next leaf can be read ahead too seldom, which costs time, and nothing else.
+#[inline]
+fn pairs_from<K: Keys>(target: &SeekTarget<'_, K>, copy: &LeafCopy) -> usize {
+    let below = |key| {
+        let head = K::head(key, copy.skip);
+        copy.pairs.partition_point(|slot| slot.head < head)
+    };
+    match *target {
+        SeekTarget::Holding(key) => copy.pairs.len() - below(key),
+        SeekTarget::Below(key) => below(key),
+        SeekTarget::Last => copy.pairs.len(),
+    }
+}
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Attempts [`Index::copy_leaf`](crate::Index::copy_leaf) once; `None` if a writer is changing the leaf.
@@ -22,7 +38,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         &self,
         root: &TreeRoot,
         target: &SeekTarget<'_, K>,
-        wanted: usize,
+        wanted: Wanted<'_, K>,
         cursor: &mut LeafCursor<K>,
     ) -> Option<()> {
         let (at, edge) = match self.inner.resume(&mut cursor.departure, target) {
@@ -36,7 +52,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         if !at.leaf_parent.latch().validate(at.version) {
             return None;
         }
-        let step = if matches!(target, SeekTarget::Holding(_)) { 1 } else { -1 };
+        let forward = matches!(target, SeekTarget::Holding(_));
+        let step = if forward { 1 } else { -1 };
+        let wanted = if wanted.goes_beyond(edge.as_ref(), forward) { wanted.pairs } else { 0 };
         if self.image.paging().waits() {
             self.announce_leaves(&at, step, wanted);
         }
@@ -50,10 +68,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
         cursor.ahead.leaf_version = LeafVersion::default();
         cursor.ahead.pairs.clear();
-        // A scan starts in the middle of its first leaf on average.
-        let enough = cursor.current.pairs.len() / 2;
+        let enough = pairs_from(target, &cursor.current);
         if let Some(edge) = edge.as_ref().filter(|_| wanted > enough) {
-            let (leaf_parent, version, position, forward) = (at.number, at.version, at.position, step > 0);
+            let (leaf_parent, version, position) = (at.number, at.version, at.position);
             cursor.departure.note(LeftLeaf { leaf_parent, version, position, forward }, edge);
         }
         cursor.edge = edge;
@@ -105,5 +122,61 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         prefetch_lines(leaf);
         holm_search::prefetch(at.latch(number, descriptor));
         Some((leaf, descriptor))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::Index as _;
+    use crate::keys::Words;
+    use crate::{TreeSet, designs};
+    use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps as _};
+    use holm_search::Search;
+    use std::sync::Arc;
+
+    /// Every pair that a scan does not pass in its own leaf is in the next one, and a copy of that one in vain is, with
+    /// data larger than memory, a fault in vain.
+    #[test]
+    fn a_scan_reads_ahead_what_its_own_leaf_lacks() {
+        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+        let medium = Mapped::anonymous(options).expect("address space");
+        let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
+        let trees: TreeSet<_, designs::buffered, Words> = TreeSet::new(writer.clone(), Words, Search::detect());
+        let root = trees.create_tree(&mut writer.clock().pin().expect("sound"), 7).expect("memory");
+        for key in 0..1_000 {
+            trees.put(&root, &mut writer.clock().pin().expect("sound"), key * 10, 1).expect("memory");
+        }
+        let copy = |target, wanted| {
+            let mut cursor = LeafCursor::default();
+            trees.copy_leaf(&root, target, wanted, &mut cursor);
+            (cursor.pairs.iter().map(|slot| slot.head).collect::<Vec<_>>(), cursor.edge, cursor.ahead.pairs.len())
+        };
+        let (own, edge, ahead) = copy(SeekTarget::Holding(5_000), Wanted::leaf());
+        let (first, last, edge) = (own[0], own[own.len() - 1], edge.expect("a leaf in the middle"));
+        assert!(own.len() > 4 && ahead == 0, "{own:?}");
+        // Forwards, from the third pair on, and from between it and the one before.
+        for from in [own[2], own[2] - 5] {
+            let ahead = |wanted| copy(SeekTarget::Holding(from), wanted).2;
+            assert_eq!(ahead(Wanted::pairs(own.len() - 2)), 0);
+            assert!(ahead(Wanted::pairs(own.len() - 1)) > 0);
+            let until = |key| Wanted { until: Some(key), ..Wanted::pairs(usize::MAX) };
+            assert_eq!([ahead(until(last)), ahead(until(edge))], [0, 0], "the bound is not of the scan");
+            assert!(ahead(until(edge + 1)) > 0);
+        }
+        assert_eq!(copy(SeekTarget::Holding(last + 1), Wanted::leaf()).0, own, "the pair after it is beyond the edge");
+        assert!(copy(SeekTarget::Holding(last + 1), Wanted::pairs(1)).2 > 0);
+        // Backwards, from the third pair from the end on, which is in the scan.
+        let (backwards, start, _) = copy(SeekTarget::Below(own[own.len() - 3] + 1), Wanted::leaf());
+        let start = start.expect("a leaf in the middle");
+        assert!(backwards == own && start <= first);
+        let ahead = |wanted| copy(SeekTarget::Below(own[own.len() - 3] + 1), wanted).2;
+        assert_eq!(ahead(Wanted::pairs(own.len() - 2)), 0);
+        assert!(ahead(Wanted::pairs(own.len() - 1)) > 0);
+        let until = |key| Wanted { until: Some(key), ..Wanted::pairs(usize::MAX) };
+        assert_eq!([ahead(until(first)), ahead(until(start))], [0, 0], "the leaf has the bound");
+        assert!(ahead(until(start - 1)) > 0);
+        // The last leaf has no next one.
+        assert_eq!(copy(SeekTarget::Holding(9_990), Wanted::pairs(usize::MAX)).2, 0);
     }
 }

@@ -43,6 +43,7 @@ mod tests {
     use crate::index::{LeafCursor, SeekTarget, TreeRoot};
     use crate::inner::Inner as _;
     use crate::keys::Words;
+    use crate::wanted::Wanted;
     use crate::{Index as _, TreeSet, designs};
     use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps as _, Writer};
     use holm_search::Search;
@@ -98,7 +99,7 @@ mod tests {
                     assert_eq!(Some(beyond), edge);
                     resumed += 1;
                 }
-                trees.copy_leaf(&root, next, usize::MAX, &mut cursor);
+                trees.copy_leaf(&root, next, Wanted::pairs(usize::MAX), &mut cursor);
                 leaves += 1;
                 match forward {
                     true => keys.extend(cursor.pairs.iter().map(|slot| slot.head)),
@@ -120,7 +121,7 @@ mod tests {
     fn a_scan_does_not_go_on_below_a_leaf_parent_that_has_changed() {
         let (writer, trees, root) = tree();
         let mut cursor = LeafCursor::default();
-        trees.copy_leaf(&root, target(None, true), usize::MAX, &mut cursor);
+        trees.copy_leaf(&root, target(None, true), Wanted::pairs(usize::MAX), &mut cursor);
         let edge = cursor.edge.take();
         // Elsewhere in another node, or another key: the leaf parent is as it was.
         let elsewhere = target(edge.map(|edge| edge + 1), true);
@@ -131,7 +132,7 @@ mod tests {
         (1..100).for_each(|key| put(&writer, &trees, &root, key));
         let (at, _) = trees.inner.resume(&mut copied(&cursor.departure), &target(edge, true)).expect("its leaf parent");
         assert!(!at.leaf_parent.latch().validate(at.version));
-        trees.copy_leaf(&root, target(edge, true), usize::MAX, &mut cursor);
+        trees.copy_leaf(&root, target(edge, true), Wanted::pairs(usize::MAX), &mut cursor);
         assert!(cursor.pairs.first().is_some_and(|slot| Some(slot.head) >= edge), "{:?}", cursor.pairs.first());
     }
 }

@@ -18,6 +18,7 @@ use crate::remove_range::RangeRemoval;
 use crate::sharded_counter::ShardedCounter;
 use crate::superseded::Superseded;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::wanted::Wanted;
 use holm_medium::{EarlierIndex, Epoch, EpochSpan, Guard, LeafIndex, Logged, MediumError, Result};
 use std::sync::OnceLock;
 
@@ -409,14 +410,14 @@ pub trait Index<K: Keys>: Send + Sync {
     fn get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> LookupAt;
     /// Copies a leaf as it was for an open snapshot. Otherwise as [`Index::copy_leaf`].
     fn copy_leaf_at(&self, root: &TreeRoot, generation: u64, target: SeekTarget<'_, K>, cursor: &mut LeafCursor<K>);
-    /// Copies a leaf into `cursor`, whose buffers are reused. `wanted` is the number of pairs that a scan wants: while
-    /// this leaf is copied, the next leaves are prefetched.
-    fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>);
+    /// Copies a leaf into `cursor`, whose buffers are reused. While it is copied, the next leaves are prefetched, if
+    /// what is wanted goes beyond it.
+    fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: Wanted<'_, K>, cursor: &mut LeafCursor<K>);
 
     /// Copies one leaf into a new cursor.
     fn cursor_at(&self, root: &TreeRoot, target: SeekTarget<'_, K>) -> LeafCursor<K> {
         let mut cursor = LeafCursor::default();
-        self.copy_leaf(root, target, 0, &mut cursor);
+        self.copy_leaf(root, target, Wanted::leaf(), &mut cursor);
         cursor
     }
 

@@ -50,6 +50,10 @@ pub trait Keys: Send + Sync + 'static {
     fn is_below(search_key: Self::SearchKey<'_>, separator: &Self::Separator) -> bool {
         Self::to_separator(search_key) < *separator
     }
+    /// Returns whether a search key lies below a separator or is it.
+    fn is_at_or_below(search_key: Self::SearchKey<'_>, separator: &Self::Separator) -> bool {
+        Self::to_separator(search_key) <= *separator
+    }
     /// Returns eight bytes of the search key after `skip`. Heads compare as the keys do, except for ties.
     fn head(search_key: Self::SearchKey<'_>, skip: usize) -> u64;
     /// Returns the fingerprint of the whole search key.

@@ -57,6 +57,7 @@ mod superseded;
 pub mod sync;
 mod tree_set;
 mod wait;
+mod wanted;
 
 pub use audit::{Audit, LeafAudit, LeafFault};
 pub use block_difference::{BlockDifference, ReadDifference};
@@ -75,3 +76,4 @@ pub use slab::Slab;
 pub use superseded::{Reuse, Superseded};
 pub use tree_set::TreeSet;
 pub use wait::back_off;
+pub use wanted::Wanted;

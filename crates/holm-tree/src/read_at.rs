@@ -6,6 +6,7 @@ use crate::inner::Inner as _;
 use crate::keys::Keys;
 use crate::leaf::Leaf as _;
 use crate::tree_set::TreeSet;
+use crate::wanted::Wanted;
 use holm_medium::Medium;
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
@@ -38,7 +39,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         target: &SeekTarget<'_, K>,
         cursor: &mut LeafCursor<K>,
     ) -> Option<()> {
-        self.try_copy_leaf(root, target, 0, cursor)?;
+        self.try_copy_leaf(root, target, Wanted::leaf(), cursor)?;
         let version = cursor.current.leaf_version;
         let pre_image = self.pre_images.at(version.leaf, generation);
         // The pre-image belongs to the leaf as it was copied: nobody has changed either since.

@@ -31,6 +31,7 @@ use crate::slab::Slab;
 use crate::split_node::fresh;
 use crate::superseded::Superseded;
 use crate::wait::back_off;
+use crate::wanted::Wanted;
 use holm_medium::{
     Area, EarlierIndex, Epoch, Guard, Image, LeafIndex, Loc, MASK_BYTES, Medium, MediumError, Result, WriteHandle,
     Writer,
@@ -525,7 +526,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         }
     }
 
-    fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>) {
+    fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: Wanted<'_, K>, cursor: &mut LeafCursor<K>) {
         let mut turn = 0;
         while self.try_copy_leaf(root, &target, wanted, cursor).is_none() {
             if root.is_freed() {

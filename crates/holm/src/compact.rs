@@ -19,7 +19,7 @@ use crate::operation::Operation;
 use crate::pace::Pace;
 use crate::record;
 use holm_medium::{RecordRun, TimedRead, Word};
-use holm_tree::{Keys, LeafCursor, SeekTarget, Seen, Slot};
+use holm_tree::{Keys, LeafCursor, SeekTarget, Seen, Slot, Wanted};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -262,7 +262,7 @@ impl Compact {
         let paging = store.storage.image().paging();
         loop {
             let read = TimedRead::begin();
-            store.index.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), 0, cursor);
+            store.index.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), Wanted::leaf(), cursor);
             let chosen = choose(&cursor.pairs);
             if paging.waits() {
                 store.keys.announce_records(&chosen);

@@ -52,6 +52,16 @@ pub(crate) struct ScanBounds<'a> {
     pub(crate) view: ReadView,
 }
 
+impl<'a> ScanBounds<'a> {
+    /// The bound at which the scan ends, if it has one.
+    pub(crate) fn far(&self) -> Option<&'a [u8]> {
+        match self.direction {
+            Direction::Forward => self.high,
+            Direction::Backward => Some(self.low),
+        }
+    }
+}
+
 /// What remains of a leaf after a copy.
 pub(crate) enum Remainder {
     /// Nothing: the scan continues beyond the leaf.

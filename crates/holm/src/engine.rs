@@ -20,7 +20,7 @@ use crate::transaction::FallbackLock;
 use holm_medium::sync::{Mutex, MutexGuard, thread};
 use holm_medium::vfs::How;
 use holm_medium::{Background, LeafIndex, MediumError, Meter, ReadOnlyLock, is_background_thread};
-use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
+use holm_tree::{LeafCursor, SeekTarget, TreeRoot, Wanted};
 use std::sync::Arc;
 
 /// A database that is open for reading and writing.
@@ -280,7 +280,7 @@ impl LeafSource for Reader {
         &self,
         root: &TreeRoot,
         target: SeekTarget<'_, Records>,
-        wanted: usize,
+        wanted: Wanted<'_, Records>,
         cursor: &mut LeafCursor<Records>,
     ) {
         match self {

@@ -14,7 +14,7 @@ use holm_medium::sync::Instant;
 use holm_medium::sync::atomic::{AtomicBool, Ordering};
 use holm_medium::sync::{Mutex, MutexGuard};
 use holm_medium::{Epoch, Floor, MediumError};
-use holm_tree::{LeafCursor, LookupAt, Released, SeekTarget, TreeRoot};
+use holm_tree::{LeafCursor, LookupAt, Released, SeekTarget, TreeRoot, Wanted};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
@@ -227,7 +227,13 @@ impl LeafSource for OpenGeneration {
         OpenGeneration::store(self)
     }
 
-    fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, Records>, _: usize, cursor: &mut LeafCursor<Records>) {
+    fn copy_leaf(
+        &self,
+        root: &TreeRoot,
+        target: SeekTarget<'_, Records>,
+        _: Wanted<'_, Records>,
+        cursor: &mut LeafCursor<Records>,
+    ) {
         self.store().index.copy_leaf_at(root, self.generation.number, target, cursor);
     }
 

@@ -16,7 +16,7 @@ use crate::leaf_source::LeafSource;
 use crate::read::Attempts;
 use crate::slice::{Slice, show};
 use holm_medium::TimedRead;
-use holm_tree::{LeafCursor, SeekTarget};
+use holm_tree::{LeafCursor, SeekTarget, Wanted};
 use std::cell::Cell;
 use std::iter::FusedIterator;
 use std::ops::{Bound, Range, RangeBounds};
@@ -341,7 +341,8 @@ pub(crate) fn copy_part(
         };
         let paging = source.store().storage.image().paging();
         let read = (copied.measures() || paging.waits()).then(TimedRead::begin);
-        source.copy_leaf(&tree.root, target, ahead, cursor);
+        let wanted = Wanted { pairs: ahead, until: bounds.far().map(SearchKey::new) };
+        source.copy_leaf(&tree.root, target, wanted, cursor);
         if let Some(remainder) = copied.refill(&mut attempts, (source, tree), cursor, bounds)? {
             read.into_iter().for_each(|read| paging.note(read, copied.bytes()));
             return Ok(remainder);

@@ -187,6 +187,9 @@ impl Keys for Records {
     fn is_below(search_key: SearchKey<'_>, separator: &Vec<u8>) -> bool {
         search_key.bytes < &separator[..]
     }
+    fn is_at_or_below(search_key: SearchKey<'_>, separator: &Vec<u8>) -> bool {
+        search_key.bytes <= &separator[..]
+    }
     #[inline]
     fn head(search_key: SearchKey<'_>, skip: usize) -> u64 {
         head_of(search_key.bytes, skip)

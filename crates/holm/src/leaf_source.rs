@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::keys::Records;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::store::Store;
-use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
+use holm_tree::{LeafCursor, SeekTarget, TreeRoot, Wanted};
 
 /// Where a scan copies leaves from.
 pub(crate) trait LeafSource {
@@ -15,7 +15,7 @@ pub(crate) trait LeafSource {
         &self,
         root: &TreeRoot,
         target: SeekTarget<'_, Records>,
-        wanted: usize,
+        wanted: Wanted<'_, Records>,
         cursor: &mut LeafCursor<Records>,
     );
     /// Whether the records of a leaf that was copied stay as they are, also if the leaf changes. If not, a copy of them
@@ -40,7 +40,7 @@ impl LeafSource for Store {
         &self,
         root: &TreeRoot,
         target: SeekTarget<'_, Records>,
-        wanted: usize,
+        wanted: Wanted<'_, Records>,
         cursor: &mut LeafCursor<Records>,
     ) {
         self.index.copy_leaf(root, target, wanted, cursor);

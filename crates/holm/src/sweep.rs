@@ -17,7 +17,7 @@ use crate::operation::Operation;
 use crate::record::{self, NoRecord};
 use crate::store::{Store, WritableStore};
 use holm_medium::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use holm_tree::{Keys, LeafCursor, LeafVersion, SeekTarget, Seen, Slot, back_off};
+use holm_tree::{Keys, LeafCursor, LeafVersion, SeekTarget, Seen, Slot, Wanted, back_off};
 use std::ops::ControlFlow;
 
 /// How often a key whose leaf keeps changing is tried. The next pass finds it again.
@@ -134,7 +134,7 @@ impl Store {
         // Without a bound: see the head of `read.rs`.
         loop {
             let target: SeekTarget<'_, Records> = SeekTarget::Holding(SearchKey::new(low));
-            self.index.copy_leaf(&tree.root, target, 0, cursor);
+            self.index.copy_leaf(&tree.root, target, Wanted::leaf(), cursor);
             self.keys.prefetch_records(cursor, low, Direction::Forward, usize::MAX);
             keys.clear();
             let image = self.storage.image();

@@ -16,7 +16,7 @@ use crate::record_buffer::write_record;
 use crate::slice::Slice;
 use crate::store::{Store, WritableStore};
 use holm_medium::Epoch;
-use holm_tree::{LeafCursor, LeafVersion, Lookup, SeekTarget, Seen, back_off};
+use holm_tree::{LeafCursor, LeafVersion, Lookup, SeekTarget, Seen, Wanted, back_off};
 
 /// After this many attempts an update, or a transaction, gives up: something conflicts with it that does not end.
 pub(crate) const MOST_ATTEMPTS: u32 = 1_000;
@@ -122,7 +122,7 @@ impl Store {
                 (End::Last, None) => SeekTarget::Last,
                 (End::Last, Some(edge)) => SeekTarget::Below(SearchKey::new(edge)),
             };
-            self.index.copy_leaf(&tree.root, target, 0, &mut cursor);
+            self.index.copy_leaf(&tree.root, target, Wanted::leaf(), &mut cursor);
             let leaf = cursor.leaf_version;
             let check = || tree.check_not_dropped();
             let copied = self.copied_at(attempts, check, Some(leaf), || self.copy_outermost(&cursor, end, view))?;

@@ -4,7 +4,7 @@ use holm_lab::words;
 use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
 use holm_tree::leaf::RecoveryPoint;
-use holm_tree::{Index, LeafCursor, SeekTarget, TreeRoot, Words};
+use holm_tree::{Index, LeafCursor, SeekTarget, TreeRoot, Wanted, Words};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ fn a_leaf_read_ahead_counts_only_while_unchanged() {
         let (mut leaves, mut foreseen, mut changed) = (0, 0, false);
         loop {
             let target = if forward { SeekTarget::Holding(edge) } else { SeekTarget::Below(edge) };
-            fixture.index.copy_leaf(&root, target, usize::MAX, &mut cursor);
+            fixture.index.copy_leaf(&root, target, Wanted::pairs(usize::MAX), &mut cursor);
             let next = cursor.edge.unwrap_or(if forward { u64::MAX } else { 0 });
             let found: Vec<_> = cursor.pairs.iter().map(|slot| (slot.head, slot.payload)).collect();
             let range = if forward { edge..next } else { next..edge };

@@ -5,7 +5,7 @@ use super::{MeasuredTree, Memory, Request, TreeSetup, What};
 use holm_medium::{Area, Counts, Guard, Mapped, Medium, Result, StorageOps, Word};
 use holm_search::Search;
 use holm_tree::leaf::RecoveryPoint;
-use holm_tree::{Design, Index, LeafCursor, SeekTarget, TreeRoot, TreeSet, Words};
+use holm_tree::{Design, Index, LeafCursor, SeekTarget, TreeRoot, TreeSet, Wanted, Words};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -58,7 +58,7 @@ impl<D: Design> Tree<D> {
         let (mut found, mut sum) = (0, 0u64);
         cursor.reset();
         while found < count {
-            self.tree_set.copy_leaf(&self.root, SeekTarget::Holding(low), count - found, cursor);
+            self.tree_set.copy_leaf(&self.root, SeekTarget::Holding(low), Wanted::pairs(count - found), cursor);
             let from = cursor.pairs.partition_point(|slot| slot.head < low);
             for slot in cursor.pairs[from..].iter().take(count - found) {
                 sum = sum.wrapping_add(slot.payload);

@@ -13,7 +13,7 @@ use crate::operation::Operation;
 use crate::record;
 use crate::store::Store;
 use holm_medium::Epoch;
-use holm_tree::{LeafCursor, SeekTarget};
+use holm_tree::{LeafCursor, SeekTarget, Wanted};
 
 /// The catalog's key of the record.
 const BASE: &[u8] = b"\0b";
@@ -140,7 +140,12 @@ fn latest_change(store: &Store, catalog: &Catalog) -> Result<Epoch> {
     for tree in catalog.trees() {
         let (mut cursor, mut low) = (LeafCursor::default(), Some(Vec::new()));
         while let Some(key) = low {
-            store.index.copy_leaf(&tree.root, SeekTarget::Holding(crate::keys::SearchKey::new(&key)), 0, &mut cursor);
+            store.index.copy_leaf(
+                &tree.root,
+                SeekTarget::Holding(crate::keys::SearchKey::new(&key)),
+                Wanted::leaf(),
+                &mut cursor,
+            );
             tree.check_not_dropped()?;
             // An opening makes the leaf of an empty tree anew.
             latest = latest.max(if cursor.pairs.is_empty() { 0 } else { cursor.stamp });

@@ -16,7 +16,7 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::leaf_source::LeafSource;
 use crate::store::Store;
 use holm_medium::{Epoch, Persistence};
-use holm_tree::{Keys, LeafCursor, SeekTarget, TreeRoot};
+use holm_tree::{Keys, LeafCursor, SeekTarget, TreeRoot, Wanted};
 use std::io::Write;
 
 /// A database at one instant.
@@ -45,7 +45,7 @@ impl LeafSource for Source {
         &self,
         root: &TreeRoot,
         target: SeekTarget<'_, Records>,
-        wanted: usize,
+        wanted: Wanted<'_, Records>,
         cursor: &mut LeafCursor<Records>,
     ) {
         match &self.reader {
@@ -112,7 +112,7 @@ impl Source {
     ) -> Result<bool> {
         // Without a bound: see the head of `read.rs`. A snapshot that has ended ends it too.
         loop {
-            self.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), 0, cursor);
+            self.copy_leaf(&tree.root, SeekTarget::Holding(SearchKey::new(low)), Wanted::leaf(), cursor);
             if cursor.stamp > base {
                 return Ok(false);
             }
