@@ -15,9 +15,9 @@ use std::ops::Range;
 const PAGE: u64 = LARGE_PAGE as u64;
 
 impl Journaled {
-    /// Allocates bytes of a file. Their contents stay.
+    /// Allocates bytes of a file, into which nothing stores meanwhile. Their contents stay.
     pub(super) fn allocate(&self, area: Area, offset: u64, bytes: u64) -> Result<()> {
-        let allocated = self.files[area as usize].allocate(offset, bytes);
+        let allocated = self.files[area as usize].fill_holes(offset, bytes);
         allocated.map_err(|error| MediumError::io("allocating again space of", &area_path(&self.dir, area), error))
     }
 

@@ -55,8 +55,12 @@ pub(crate) fn reserve_space(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::
     Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
 }
 
-/// Removes the contents and the space of part of a file, and keeps its length.
+/// Removes the contents and the space of part of a file, and keeps its length: where the file system could reserve the
+/// space again, which it shows by reserving what is there. ext4 cannot for files without extents.
 pub(crate) fn punch(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
+    if let Err(Errno::OPNOTSUPP) = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, offset, len) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
     Ok(rustix::fs::fallocate(file, flags, offset, len)?)
 }

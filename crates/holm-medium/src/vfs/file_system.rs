@@ -101,12 +101,17 @@ pub trait VfsFile: Send + Sync {
     /// disk is found here, not at a later store. Where the file system cannot reserve, zeros are written beyond the
     /// old end.
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()>;
+    /// Like [`VfsFile::allocate`], within the file: holes get space, too. Nothing stores into the range meanwhile,
+    /// because where the file system cannot reserve, zeros are written over the pages that read as zeros.
+    fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.allocate(offset, len)
+    }
     /// Removes the contents and the space of `len` bytes from `offset` on: they read as zeros, and the length stays.
-    /// A store through a mapping there may find no space, unless [`VfsFile::allocate`] comes before it. A loss of power
-    /// before the next sync may bring the contents back.
+    /// A store through a mapping there may find no space, unless [`VfsFile::fill_holes`] comes before it. A loss of
+    /// power before the next sync may bring the contents back.
     ///
     /// # Errors
-    /// `Unsupported` where the file system cannot.
+    /// `Unsupported` where the file system cannot, or could not reserve the space again.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
         let _ = (offset, len);
         Err(io::ErrorKind::Unsupported.into())

@@ -5,9 +5,9 @@
 
 #![forbid(unsafe_code)]
 
-use super::aligned::FORMAT_PAGE;
+use super::aligned::{AlignedBytes, FORMAT_PAGE};
 use super::file_system::{How, Identity, Vfs, VfsFile};
-use super::transfer::zero_fill;
+use super::transfer::{read_exact_at, write_all_at, zero_fill};
 use crate::sys;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -132,6 +132,13 @@ impl VfsFile for RealFile {
         }
     }
 
+    fn fill_holes(&self, offset: u64, len: u64) -> io::Result<()> {
+        match sys::reserve_space(self.file.as_fd(), offset, len) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => write_zeros_over_zeros(self, offset, len),
+            other => other,
+        }
+    }
+
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
         sys::punch(self.file.as_fd(), offset, len)
     }
@@ -213,10 +220,25 @@ fn write_zeros_beyond_the_end(file: &RealFile, end: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// A page that reads as zeros may be a hole; any other has space.
+fn write_zeros_over_zeros(file: &RealFile, offset: u64, len: u64) -> io::Result<()> {
+    let end = (offset + len).min(file.len()?);
+    let mut page = AlignedBytes::zeroed(FORMAT_PAGE as usize);
+    let mut at = offset - offset % FORMAT_PAGE;
+    while at < end {
+        let part = &mut page.as_mut_slice()[..FORMAT_PAGE.min(end - at) as usize];
+        read_exact_at(file, part, at)?;
+        if part.iter().all(|byte| *byte == 0) {
+            write_all_at(file, part, at)?;
+        }
+        at += FORMAT_PAGE;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vfs::{read_exact_at, write_all_at};
 
     /// A directory of one test, removed when dropped.
     struct Scratch(PathBuf);
@@ -270,6 +292,25 @@ mod tests {
         assert_eq!((&back[..5000], file.len()?), (&[7; 5000][..], 30_001));
         assert!(back[5000..].iter().all(|&byte| byte == 0));
         assert!(file.disk_bytes()? >= 30_001);
+        Ok(())
+    }
+
+    /// As on file systems that make holes and reserve no space, such as ext4 of files without extents.
+    #[test]
+    fn holes_get_space_by_writes_and_the_rest_stays() -> io::Result<()> {
+        let dir = Scratch::new("holes");
+        let file = RealFile::new(File::options().read(true).write(true).create_new(true).open(dir.0.join("f"))?);
+        file.set_len(20_001)?;
+        write_all_at(&file, &[7; 4], 8190)?;
+        write_zeros_over_zeros(&file, 100, 12_000)?;
+        let part = file.disk_bytes()?;
+        assert!((12_288..20_001).contains(&part), "three of five pages, in {part} bytes");
+        write_zeros_over_zeros(&file, 0, 40_000)?;
+        let mut back = vec![1; 20_001];
+        read_exact_at(&file, &mut back, 0)?;
+        assert_eq!((&back[8190..8194], back.iter().map(|byte| u64::from(*byte)).sum()), (&[7; 4][..], 28_u64));
+        assert_eq!(file.len()?, 20_001, "not longer");
+        assert!(file.disk_bytes()? >= 20_001, "no hole is left");
         Ok(())
     }
 
@@ -355,7 +396,7 @@ mod tests {
         zero_fill(&*RealFs.open(&path, How::CREATE)?, 0, 3 * FORMAT_PAGE)?;
         // Some file systems refuse; then there is nothing to test.
         let Ok(file) = RealFs.open(&path, How { direct: true, ..How::WRITE }) else { return Ok(()) };
-        let mut page = crate::vfs::AlignedBytes::zeroed(FORMAT_PAGE as usize);
+        let mut page = AlignedBytes::zeroed(FORMAT_PAGE as usize);
         page.as_mut_slice().fill(9);
         write_all_at(&*file, page.as_slice(), FORMAT_PAGE)?;
         let mut back = vec![0; 3 * FORMAT_PAGE as usize];
