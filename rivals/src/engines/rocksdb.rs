@@ -9,7 +9,7 @@
 //! blocks are read and written without the page cache, the block cache has a bounded part of the memory, filters and
 //! index blocks are in it, and memtables are small.
 
-use super::{Durability, HALF, Opened, cache_bytes};
+use super::{Durability, Opened, cache_bytes};
 use holm_bench::{BoxError, Engine, confine};
 use rocksdb::{BlockBasedOptions, BlockBasedTablePinningTier, Cache, DB, DBAccess, DBCompressionType};
 use rocksdb::{
@@ -19,6 +19,10 @@ use std::path::Path;
 
 pub(super) const ROCKSDB: &str = "rocksdb";
 pub(super) const ROCKSDB_NO_LOG: &str = "rocksdb-nowal";
+
+/// The part of a limited memory that is the cache of blocks. Memtables, the buffers of compactions and what the
+/// allocator keeps need the rest: with a cache of half of 117 MiB, the kernel ends the process while it is written to.
+const CACHE_PART: u64 = 3;
 
 /// The part of a limited memory that is one memtable. At most three exist.
 const MEMTABLE_PART: u64 = 16;
@@ -72,7 +76,7 @@ pub(super) fn options() -> Options {
     options.set_stats_persist_period_sec(0);
     let mut blocks = BlockBasedOptions::default();
     // Zero bytes for an entry: the cache that needs no estimate.
-    blocks.set_block_cache(&Cache::new_hyper_clock_cache(cache_bytes(HALF), 0));
+    blocks.set_block_cache(&Cache::new_hyper_clock_cache(cache_bytes(CACHE_PART), 0));
     blocks.set_bloom_filter(10.0, false);
     blocks.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
     blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
