@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use holm::Durability;
 use holm_medium::{Guard, StorageOps};
 use holm_search::Search;
-use holm_tree::{Index, LeafCursor, SeekTarget, TreeRoot};
+use holm_tree::{Index, LeafCursor, SeekTarget, TreeRoot, Wanted};
 use std::path::Path;
 
 /// The tree of a design, and its only root.
@@ -86,7 +86,7 @@ impl Tree for Words {
     fn scan(&self, key: &[u8], count: usize, pairs: &mut Vec<u8>) -> Result<usize> {
         let (mut low, mut cursor, mut found) = (word(key)?, LeafCursor::default(), 0);
         while found < count {
-            self.index.copy_leaf(&self.root, SeekTarget::Holding(low), count - found, &mut cursor);
+            self.index.copy_leaf(&self.root, SeekTarget::Holding(low), Wanted::pairs(count - found), &mut cursor);
             let from = cursor.pairs.partition_point(|slot| slot.head < low);
             for slot in cursor.pairs[from..].iter().take(count - found) {
                 pairs.extend_from_slice(&slot.head.to_ne_bytes());

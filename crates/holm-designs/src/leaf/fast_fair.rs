@@ -16,7 +16,7 @@
 //! **The mark** is the word of a slot that is unique within its leaf ([`Keys::UNIQUE`]). For keys that are words it is
 //! the key, and payloads may be anything. For keys in records it is the payload, because heads may be equal. The paper
 //! uses only the payload, so equal or zero values break it. The protocol is the same for both, with the roles of the
-//! two words exchanged. The published code's marks and flushes are a [`Form`] of their own.
+//! two words exchanged. The published code's marks and flushes are a form of their own.
 //!
 //! **Which slots count.** Slot 0 counts if and only if `FRONT` is set: the paper's reserved pointer left of slot 0
 //! would be a legal key here, and a bit in the same line costs no flush. A later slot whose mark equals that of a left
