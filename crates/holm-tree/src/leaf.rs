@@ -133,16 +133,16 @@ pub trait Leaf: Persistent + Sized {
     const LONGEST_RECORD: usize = 0;
 
     /// Writes a record into the block of this leaf, whose number is `own`, where no state of this epoch and of the two
-    /// before it leads. Returns its payload, for an insert under the same latch; `None` if there is no room. A crash
-    /// before that insert leaves nothing to clean up.
+    /// before it leads. Returns its payload, for an insert under the same latch; `None` if there is no room now, and
+    /// [`Full`] if a split would make some. A crash before that insert leaves nothing to clean up.
     fn lay<M: Medium, K: Keys>(
         &self,
         own: u32,
         context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
         record: &[u64],
-    ) -> Option<u64> {
+    ) -> std::result::Result<Option<u64>, Full> {
         let _ = (own, context, record);
-        None
+        Ok(None)
     }
 
     /// Returns whether the leaf must make room before even a present key can be removed. A design in which a removal

@@ -5,6 +5,7 @@ use crate::full_leaf::{MOST_SPLITS, stays_full};
 use crate::index::TreeRoot;
 use crate::keys::Keys;
 use crate::leaf::Leaf;
+use crate::split::SplitPoint;
 use crate::superseded::Superseded;
 use crate::tree_set::TreeSet;
 use holm_medium::{Guard, Medium, Result};
@@ -27,6 +28,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
         record: &[u64],
     ) -> Result<PutRecord> {
+        let mut was_split = false;
         for _ in 0..MOST_SPLITS {
             let latched = self.take(root, guard, search_key)?;
             if guard.has_snapshots() {
@@ -38,18 +40,22 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 // The write handle goes before the latch, as in any put.
                 let mut handle = self.writer.begin_write(guard);
                 let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
-                let payload = latched.leaf.lay(latched.number, &mut context, record);
-                payload.map(|payload| latched.leaf.insert(&mut context, search_key, payload))
+                match latched.leaf.lay(latched.number, &mut context, record) {
+                    Ok(Some(payload)) => latched.leaf.insert(&mut context, search_key, payload).map(Some),
+                    Err(full) if !was_split => Err(full),
+                    Ok(None) | Err(_) => Ok(None),
+                }
             };
             match put {
-                Some(Ok(old)) => return Ok(PutRecord::Put(self.end_put(root, guard, latched, old))),
-                Some(Err(_)) => {
-                    latched.held.unlock_unchanged();
-                    self.make_room(root, guard, search_key, None)?;
-                }
-                None => {
+                Ok(Some(old)) => return Ok(PutRecord::Put(self.end_put(root, guard, latched, old))),
+                Ok(None) => {
                     latched.held.unlock_unchanged();
                     return Ok(PutRecord::NoRoom);
+                }
+                Err(_) => {
+                    latched.held.unlock_unchanged();
+                    self.split_at_point(root, guard, search_key, &SplitPoint::ForRecord)?;
+                    was_split = true;
                 }
             }
         }

@@ -80,6 +80,8 @@ pub(crate) struct SplitOutcome {
 pub(crate) enum SplitPoint<'a, K: Keys> {
     /// Where the design divides its pairs best, for a pair that found no room, if there is one.
     Middle(Option<u64>),
+    /// Likewise, for a record of the search key that is laid into the leaf afterwards.
+    ForRecord,
     /// At a separator within the leaf's range.
     At(&'a K::Separator),
 }
@@ -89,8 +91,13 @@ impl<K: Keys> SplitPoint<'_, K> {
     fn pending(&self) -> Option<u64> {
         match self {
             SplitPoint::Middle(pending) => *pending,
-            SplitPoint::At(_) => None,
+            SplitPoint::ForRecord | SplitPoint::At(_) => None,
         }
+    }
+
+    /// Whether the search key itself found no room.
+    fn is_for_key(&self) -> bool {
+        matches!(self, SplitPoint::Middle(Some(_)) | SplitPoint::ForRecord)
     }
 
     /// Whether a leaf of this range is split already: the separator is its low end.
@@ -290,10 +297,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             range: KeyRange { low: &low, high: path.leaf.high.as_ref() },
             previous: before.leaf,
             pending: pending.map(|payload| PendingPair { search_key, payload }),
+            key: point.is_for_key().then_some(search_key),
         };
         let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
         let split = match point {
-            SplitPoint::Middle(_) => latched.leaf.split(&mut context, request),
+            SplitPoint::Middle(_) | SplitPoint::ForRecord => latched.leaf.split(&mut context, request),
             SplitPoint::At(separator) => DurabilityOf::<D>::split_at(latched.leaf, &mut context, request, separator),
         };
         assert_answer(&split, latched.number, &fresh_blocks, pending);

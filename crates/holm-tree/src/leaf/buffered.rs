@@ -298,7 +298,7 @@ impl<const BLOCKS: usize, F: Form> Leaf for Buffered<BLOCKS, F> {
         own: u32,
         context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
         record: &[u64],
-    ) -> Option<u64> {
+    ) -> std::result::Result<Option<u64>, Full> {
         self.lay_record::<M, K>(own, context.handle, record)
     }
 

@@ -74,6 +74,9 @@ pub struct SplitRequest<'a, 'k, L: Leaf, K: Keys> {
     pub previous: Option<&'a L>,
     /// The pair that found no room; `None` if the caller wants room only.
     pub pending: Option<PendingPair<'k, K>>,
+    /// The key for which there was none: that of the pending pair, or of a pair that is put after the split. `None` if
+    /// the caller wants room for any pair.
+    pub key: Option<K::SearchKey<'k>>,
 }
 
 /// The leaves that a split has made.

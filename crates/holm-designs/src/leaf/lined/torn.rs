@@ -215,6 +215,7 @@ fn a_renewed_leaf_has_one_copy_of_each_key() {
         range: KeyRange { low: &0, high: None },
         previous: None,
         pending: None,
+        key: None,
     };
     let split = bench.block(1).split(&mut WriteContext { read: bench.read(1), handle: &mut handle }, request);
     assert_eq!(split.leaves().collect::<Vec<_>>(), [2]);

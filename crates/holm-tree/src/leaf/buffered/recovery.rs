@@ -187,6 +187,7 @@ mod tests {
             range: KeyRange { low: &0, high: None },
             previous: None,
             pending: None,
+            key: None,
         };
         block(1).split(&mut WriteContext { read: context(1), handle: &mut new }, request);
         assert_eq!(block(1).insert(&mut WriteContext { read: context(1), handle: &mut new }, 28, 28), Ok(None));

@@ -13,8 +13,7 @@ use super::order::Order;
 use super::{Buffered, Form, SLOTS, Volatile};
 use crate::keys::Keys;
 use crate::leaf::{
-    Home, KeyRange, Leaf, LeafRef, MergeRequest, MergedInto, PendingPair, ReadContext, Split, SplitRequest,
-    WriteContext,
+    Home, KeyRange, Leaf, LeafRef, MergeRequest, MergedInto, ReadContext, Split, SplitRequest, WriteContext,
 };
 use crate::pairs::arrange;
 use holm_medium::{Medium, WriteHandle};
@@ -162,13 +161,13 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         used
     }
 
-    /// Returns the separator between the last pair and the pair that found no room, if that one comes after it.
+    /// Returns the separator between the last pair and the key that found no room, if that one comes after it.
     pub fn separator_after<K: Keys>(
         keys: &K,
         last: &MovingPair,
-        pending: Option<PendingPair<'_, K>>,
+        search_key: Option<K::SearchKey<'_>>,
     ) -> Option<K::Separator> {
-        let search_key = pending?.search_key;
+        let search_key = search_key?;
         let key = || keys.key(last.slot).filter(|_| last.is_own(keys));
         let key = keys.compare(last.slot, last.skip, search_key).is_lt().then(key)??;
         Some(K::shortest_separator(&key, &K::to_separator(search_key)))
@@ -209,7 +208,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
         request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        let SplitRequest { own, fresh: [left, right], spare, range, pending, .. } = request;
+        let SplitRequest { own, fresh: [left, right], spare, range, key, .. } = request;
         let (read, handle) = context.parts();
         let keys = read.keys;
         if self.extend(own, read.volatile, handle, left) {
@@ -218,7 +217,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let pairs = self.ordered(read, Self::SPLIT_FROM);
         let many = pairs.len() >= Self::SPLIT_FROM;
         let last = pairs.last().filter(|_| many);
-        if let Some(separator) = last.and_then(|last| Self::separator_after(keys, last, pending)) {
+        if let Some(separator) = last.and_then(|last| Self::separator_after(keys, last, key)) {
             return self.begin_after::<M, K>(handle, own, right, range, separator);
         }
         if pairs.len() > (2 + spare.len()) * SLOTS {

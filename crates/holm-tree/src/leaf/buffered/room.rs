@@ -12,8 +12,9 @@
 //! where those without room go, to the record area.
 
 use super::block::MovingPair;
-use super::{Ascending, Buffered, Fingerprints, Form, Triple};
+use super::{ALL, Ascending, Buffered, Fingerprints, Form, Triple};
 use crate::keys::Keys;
+use crate::leaf::Full;
 use crate::pair::slots;
 use holm_medium::{Area, Medium, Persistent, Word, WriteHandle, parts};
 
@@ -105,16 +106,29 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         own: u32,
         handle: &mut WriteHandle<'_, M>,
         record: &[u64],
-    ) -> Option<u64> {
+    ) -> Result<Option<u64>, Full> {
         if record.len() > F::Room::LONGEST {
-            return None;
+            return Ok(None);
         }
         let mut used = Used::default();
         let named = self.now().bits | self.older(handle.epoch());
-        let records = slots(named).filter_map(|index| Self::within::<K>(own, self.slot(index).payload));
-        records.for_each(|(from, words)| used.mark(from, words));
-        let from = used.first_free(record.len(), F::Room::WORDS)?;
-        self.write_record::<M, K>(own, handle, from, record.iter().copied())
+        let records = |bits| slots(bits).filter_map(|index| Self::within::<K>(own, self.slot(index).payload));
+        records(named).for_each(|(from, words)| used.mark(from, words));
+        match used.first_free(record.len(), F::Room::WORDS) {
+            Some(from) => Ok(self.write_record::<M, K>(own, handle, from, record.iter().copied())),
+            None if self.is_worth_a_split(named, records(self.now().bits), record.len()) => Err(Full),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether a leaf without room for a record is to be split for it: the pair of the record would have no slot
+    /// either, or present records alone leave no room, and there are enough of them for two leaves. Otherwise earlier
+    /// versions have the room, for two epochs.
+    #[cold]
+    fn is_worth_a_split(&self, named: u32, present: impl Iterator<Item = (usize, usize)>, words: usize) -> bool {
+        let fills = |in_use: usize| in_use + words > F::Room::WORDS;
+        named == ALL
+            || self.now().bits.count_ones() as usize >= Self::SPLIT_FROM && fills(present.map(|(_, words)| words).sum())
     }
 
     /// Writes a record into free words of the room from `from` on, and returns its payload.
