@@ -223,7 +223,7 @@ impl<L: Staged, S: Sample> Stage<L, S> {
         let (low, own) = leaves[index].clone();
         let high = leaves.get(index + 1).map(|next| next.0.clone());
         let range = KeyRange { low: &low, high: high.as_ref() };
-        let request = SplitRequest { own, fresh, spare: &[], range, previous: None, pending: None };
+        let request = SplitRequest { own, fresh, spare: &[], range, previous: None, pending: None, key: None };
         let split = self.leaf(own).split(&mut self.write(own, &mut self.handle()), request);
         leaves[index] = (low, split.left);
         leaves.splice(index + 1..index + 1, split.right);
