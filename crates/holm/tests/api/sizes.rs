@@ -261,8 +261,8 @@ fn records_of_one_size_lie_in_their_leaves() {
     let random = fill(&mut (0..count).map(|key| key.wrapping_mul(0x9E37_79B9_7F4A_7C15)));
     assert!(random.record_bytes < count * 136 / 100, "{} bytes outside of leaves", random.record_bytes);
     // Two thirds of a page on average, as after splits of any B+-tree.
-    assert!((count / 20..count / 16).contains(&(random.leaves as u64)), "{} leaves", random.leaves);
+    assert!((count / 20..count / 16).contains(&random.leaves), "{} leaves", random.leaves);
     let ordered = fill(&mut (0..count));
     assert!(ordered.record_bytes < count * 136 / 100, "{} bytes outside of leaves", ordered.record_bytes);
-    assert!((ordered.leaves as u64) < count / 25, "{} leaves in order", ordered.leaves);
+    assert!(ordered.leaves < count / 25, "{} leaves in order", ordered.leaves);
 }
