@@ -56,7 +56,8 @@ fn files_do_not_grow_from_death_to_death() {
             session.step(put(round, 16));
         }
         let after = lens(&disk);
-        let most = before.map(|bytes| bytes * 2 + 64 * mode.block_bytes());
+        // Each death leaves two blocks that the next opening may not use yet, because no epoch is durable since.
+        let most = before.map(|bytes| bytes * 2 + 96 * mode.block_bytes());
         assert!(after[0] <= most[0] && after[1] <= most[1], "{mode:?}: {after:?} after {before:?}");
     }
 }
