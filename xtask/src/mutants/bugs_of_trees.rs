@@ -133,6 +133,12 @@ pub(super) const OF_TREES: &[Seeded] = &[
         after: "false",
     },
     Seeded {
+        name: "in the design clustered: a leaf is not split for a record without room",
+        file: "crates/holm-tree/src/leaf/buffered/room.rs",
+        before: "self.is_worth_a_split(named, records(self.now().bits), record.len())",
+        after: "false",
+    },
+    Seeded {
         name: "in the design clustered: lines of a record are not logged",
         file: "crates/holm-tree/src/leaf/buffered/room.rs",
         before: "handle.defer_words(place);",
