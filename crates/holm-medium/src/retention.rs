@@ -10,8 +10,8 @@
 //! a crash in r + 2 recovers         r, r + 1, or r + 2: none refers to it
 //! ```
 //!
-//! The *floors*: where leaf blocks hold records, a snapshot of an epoch `g` registers `g` while it lives. Blocks retired
-//! in `g` or later are not reused. Without a floor the check costs one relaxed load.
+//! The *floors*: where leaf blocks hold records, a snapshot of an epoch `g` registers `g` while it lives. Blocks
+//! retired in `g` or later are not reused. Without a floor the check costs one relaxed load.
 //!
 //! No floor retains records. A snapshot keeps single ones, by the pre-images of leaves (`pre_images.rs` of
 //! `holm-tree`), because a floor would retain everything that is replaced while it is open. A feed reads an epoch

@@ -20,12 +20,12 @@ impl<K: Keys> Clone for Wanted<'_, K> {
 impl<K: Keys> Copy for Wanted<'_, K> {}
 
 impl<K: Keys> Wanted<'_, K> {
-    /// One leaf alone: nothing is read ahead.
+    /// One leaf: nothing is read ahead.
     pub fn leaf() -> Self {
         Wanted::pairs(0)
     }
 
-    /// So many pairs, wherever they are.
+    /// A number of pairs, without a bound.
     pub fn pairs(pairs: usize) -> Self {
         Wanted { pairs, until: None }
     }
