@@ -243,8 +243,8 @@ fn the_room_of_a_leaf_block_is_used_to_its_end() {
     assert_sound(&db);
 }
 
-/// A put for which the page has no room splits the leaf, so that records lie where their leaves are. Outside, each would
-/// be one more read of a cold disk for a scan.
+/// A put for which the page has no room splits the leaf, so that records lie where their leaves are. Outside, each
+/// would be one more read of a cold disk for a scan.
 #[test]
 fn records_of_one_size_lie_in_their_leaves() {
     let fill = |keys: &mut dyn Iterator<Item = u64>| {
