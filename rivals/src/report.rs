@@ -33,13 +33,19 @@ pub(crate) struct Figure {
 
 /// The indices of the rate, and of the processor time per operation, among the figures.
 pub(crate) const RATE: usize = 0;
-pub(crate) const CPU: usize = 4;
+pub(crate) const CPU: usize = 5;
 
-pub(crate) static FIGURES: [Figure; 5] = [
+pub(crate) static FIGURES: [Figure; 6] = [
     Figure { title: "Operations per second", of: |s| Some(s.outcome.per_second), show: rate, more_is_better: true },
     Figure {
         title: "Writes, p99.9",
         of: |s| Some(s.outcome.writes?.p999_ns as f64),
+        show: latency,
+        more_is_better: false,
+    },
+    Figure {
+        title: "Writes, p99.99",
+        of: |s| Some(s.outcome.writes?.p9999_ns as f64),
         show: latency,
         more_is_better: false,
     },
@@ -301,7 +307,8 @@ mod tests {
     use holm_bench::{Outcome, Percentiles};
 
     fn step(per_second: f64, write_p999_ns: u64, misses: u64) -> Step {
-        let writes = Percentiles { count: 1, p50_ns: 100, p99_ns: 100, p999_ns: write_p999_ns, max_ns: write_p999_ns };
+        let [p999_ns, p9999_ns, max_ns] = [write_p999_ns; 3];
+        let writes = Percentiles { count: 1, p50_ns: 100, p99_ns: 100, p999_ns, p9999_ns, max_ns };
         let outcome = Outcome {
             workload: Workload::A,
             operations: 1000,

@@ -86,6 +86,7 @@ fn percentiles(histogram: &Histogram<u64>) -> Option<Percentiles> {
         p50_ns: histogram.value_at_quantile(0.5),
         p99_ns: histogram.value_at_quantile(0.99),
         p999_ns: histogram.value_at_quantile(0.999),
+        p9999_ns: histogram.value_at_quantile(0.9999),
         max_ns: histogram.max(),
     })
 }

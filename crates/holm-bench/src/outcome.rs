@@ -46,6 +46,8 @@ pub struct Percentiles {
     pub p99_ns: u64,
     /// Latency that 999 in 1000 operations did not exceed.
     pub p999_ns: u64,
+    /// Latency that 9999 in 10,000 operations did not exceed.
+    pub p9999_ns: u64,
     /// The slowest.
     pub max_ns: u64,
 }
