@@ -75,6 +75,7 @@ pub(super) const LEAVES: Study = Study {
                     .because("An append instead of a shift, but the whole leaf is searched for the key."),
                 Claim::new("unsorted, unique", "sorted", 512.0, 1.775)
                     .against_at(256.0)
+                    .cause(Cause::Unequal)
                     .because("An append without a search."),
                 Claim::new("unsorted, unique", "unsorted, unique", 2048.0, 1.25)
                     .against_at(512.0)
