@@ -94,8 +94,12 @@ pub(crate) fn assert_sound(db: &Database) {
 pub(crate) fn on_disk(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let files = std::fs::read_dir(path).expect("a folder");
-    // A segment of the log may go between the two calls.
-    files.filter_map(|file| Some(file.ok()?.metadata().ok()?.blocks() * 512)).sum()
+    let blocks = |file: std::io::Result<std::fs::DirEntry>| match file.and_then(|file| file.metadata()) {
+        // A segment of the log may go between the two calls.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+        metadata => metadata.expect("a file").blocks(),
+    };
+    files.map(|file| blocks(file) * 512).sum()
 }
 
 /// Bytes of the two data files, without the log.
