@@ -45,7 +45,7 @@ pub use recovery::{
     AlongLinks, BlockByte, BlockState, ByBlock, ByRange, ByVersions, Linked, Ranged, Recovery, RecoveryPoint, Scrubbed,
     damaged,
 };
-pub use request::{Full, Home, LeafRef, MergeRequest, MergedInto, PendingPair, Replaced, Split, SplitRequest};
+pub use request::{Full, Home, LeafRef, MergeRequest, MergedInto, PendingPair, Replaced, RoomFor, Split, SplitRequest};
 
 /// What a design assumes and offers; reports print it beside every result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

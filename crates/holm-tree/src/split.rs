@@ -8,7 +8,9 @@ use crate::index::{LeafVersion, SeekTarget, TreeRoot};
 use crate::inner::{Inner, NewChild};
 use crate::keys::Keys;
 use crate::latch::{Latch, LatchGuard};
-use crate::leaf::{Durability as _, KeyRange, Leaf, LeafRef, Overflow, PendingPair, Recovery, Split, SplitRequest};
+use crate::leaf::{
+    Durability as _, KeyRange, Leaf, LeafRef, Overflow, PendingPair, Recovery, RoomFor, Split, SplitRequest,
+};
 use crate::locks::Locks;
 use crate::split_node::NodeSplit;
 use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, TreeSet};
@@ -87,17 +89,13 @@ pub(crate) enum SplitPoint<'a, K: Keys> {
 }
 
 impl<K: Keys> SplitPoint<'_, K> {
-    /// The pair that found no room.
-    fn pending(&self) -> Option<u64> {
+    /// What found no room, of a search key.
+    fn room_for<'k>(&self, search_key: K::SearchKey<'k>) -> RoomFor<'k, K> {
         match self {
-            SplitPoint::Middle(pending) => *pending,
-            SplitPoint::ForRecord | SplitPoint::At(_) => None,
+            SplitPoint::Middle(Some(payload)) => RoomFor::Pair(PendingPair { search_key, payload: *payload }),
+            SplitPoint::ForRecord => RoomFor::Key(search_key),
+            SplitPoint::Middle(None) | SplitPoint::At(_) => RoomFor::Any,
         }
-    }
-
-    /// Whether the search key itself found no room.
-    fn is_for_key(&self) -> bool {
-        matches!(self, SplitPoint::Middle(Some(_)) | SplitPoint::ForRecord)
     }
 
     /// Whether a leaf of this range is split already: the separator is its low end.
@@ -284,7 +282,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         debug_assert!(path.leaf.holds(search_key), "the path leads to the leaf of the key");
         debug_assert_eq!(fresh_blocks.len(), 2 + OverflowOf::<D>::SPARE, "as many as the design may use");
         let spare: Vec<_> = fresh_blocks[2..].iter().map(FreshBlock::leaf_ref).collect();
-        let pending = point.pending();
+        let room_for = point.room_for(search_key);
+        let pending = room_for.pair().map(|pair| pair.payload);
         if pending.is_some() {
             // The split may put that pair; a split alone changes nothing that a snapshot could see.
             self.preserve(guard, &latched, pending);
@@ -296,8 +295,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             spare: &spare,
             range: KeyRange { low: &low, high: path.leaf.high.as_ref() },
             previous: before.leaf,
-            pending: pending.map(|payload| PendingPair { search_key, payload }),
-            key: point.is_for_key().then_some(search_key),
+            room_for,
         };
         let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
         let split = match point {

@@ -376,8 +376,9 @@ impl Leaf for Borders {
     fn split<M: Medium, K: Keys>(
         &self,
         context: &mut WriteContext<'_, '_, Known, M, K>,
-        SplitRequest { own, fresh: [right, _], pending, .. }: SplitRequest<'_, '_, Self, K>,
+        SplitRequest { own, fresh: [right, _], room_for, .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
+        let pending = room_for.pair();
         let (context, handle) = context.parts();
         let (known, stays) = (context.volatile, Split::new(own, None));
         let Some(halves) = self.halves(context, pending) else { return stays };

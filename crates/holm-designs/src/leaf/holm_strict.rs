@@ -231,7 +231,7 @@ impl Leaf for HolmStrict {
     fn split<M: Medium, K: Keys>(
         &self,
         context: &mut WriteContext<'_, '_, (), M, K>,
-        SplitRequest { own, fresh: [right, _], pending, .. }: SplitRequest<'_, '_, Self, K>,
+        SplitRequest { own, fresh: [right, _], room_for, .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
         let (context, handle) = context.parts();
         let state = self.state();
@@ -242,7 +242,7 @@ impl Leaf for HolmStrict {
         let rides = |pair: &PendingPair<'_, K>| {
             K::to_separator(pair.search_key) >= separator && self.find(context, pair.search_key).is_none()
         };
-        let rider = pending.filter(rides).map(|PendingPair { search_key, payload }| {
+        let rider = room_for.pair().filter(rides).map(|PendingPair { search_key, payload }| {
             let slot = Slot { head: K::head(search_key, 0), payload };
             (slot, K::fingerprint(search_key))
         });

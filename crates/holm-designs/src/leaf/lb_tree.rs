@@ -264,12 +264,12 @@ impl Leaf for LbTree {
     fn split<M: Medium, K: Keys>(
         &self,
         context: &mut WriteContext<'_, '_, (), M, K>,
-        SplitRequest { own, fresh: [right, _], range, pending, .. }: SplitRequest<'_, '_, Self, K>,
+        SplitRequest { own, fresh: [right, _], range, room_for, .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
         let (context, handle) = context.parts();
         let header = self.header();
         let pairs = || slots(header.bits()).map(|at| IndexedPair { slot: self.slot(at), at });
-        let pending = pending.filter(|_| header.bits() == ALL);
+        let pending = room_for.pair().filter(|_| header.bits() == ALL);
         let divided = match separator_below(context.keys, range, pending, pairs().map(|pair| pair.slot)) {
             Some(separator) => Some((separator, vec![])),
             None => upper_half(context.keys, pairs(), SLOTS),

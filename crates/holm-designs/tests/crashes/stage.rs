@@ -9,7 +9,7 @@ use holm_medium::{Area, FIRST_EPOCH, Loc, Medium, Storage, WriteHandle, Writer};
 use holm_search::Search;
 use holm_tree::leaf::{
     AlongLinks, BlockState, ByBlock, ByRange, ByVersions, Full, Home, KeyRange, Leaf, LeafRef, Linked, Merge,
-    MergeRequest, MergedInto, Overflow, Pairs, Ranged, ReadContext, RecoveryPoint, Scrubbed, SplitRequest,
+    MergeRequest, MergedInto, Overflow, Pairs, Ranged, ReadContext, RecoveryPoint, RoomFor, Scrubbed, SplitRequest,
     WriteContext,
 };
 use holm_tree::{Keys, Words};
@@ -223,7 +223,7 @@ impl<L: Staged, S: Sample> Stage<L, S> {
         let (low, own) = leaves[index].clone();
         let high = leaves.get(index + 1).map(|next| next.0.clone());
         let range = KeyRange { low: &low, high: high.as_ref() };
-        let request = SplitRequest { own, fresh, spare: &[], range, previous: None, pending: None, key: None };
+        let request = SplitRequest { own, fresh, spare: &[], range, previous: None, room_for: RoomFor::Any };
         let split = self.leaf(own).split(&mut self.write(own, &mut self.handle()), request);
         leaves[index] = (low, split.left);
         leaves.splice(index + 1..index + 1, split.right);

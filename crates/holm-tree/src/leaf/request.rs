@@ -60,6 +60,42 @@ impl<K: Keys> Clone for PendingPair<'_, K> {
 }
 impl<K: Keys> Copy for PendingPair<'_, K> {}
 
+/// What a split makes room for.
+pub enum RoomFor<'k, K: Keys> {
+    /// Any pair.
+    Any,
+    /// A pair of this key, which is put after the split.
+    Key(K::SearchKey<'k>),
+    /// This pair, which the design may put while it splits.
+    Pair(PendingPair<'k, K>),
+}
+
+impl<K: Keys> Clone for RoomFor<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K: Keys> Copy for RoomFor<'_, K> {}
+
+impl<'k, K: Keys> RoomFor<'k, K> {
+    /// The pair that the design may put.
+    pub fn pair(self) -> Option<PendingPair<'k, K>> {
+        match self {
+            RoomFor::Pair(pair) => Some(pair),
+            RoomFor::Any | RoomFor::Key(_) => None,
+        }
+    }
+
+    /// The key of the pair, now or after the split.
+    pub fn key(self) -> Option<K::SearchKey<'k>> {
+        match self {
+            RoomFor::Any => None,
+            RoomFor::Key(search_key) => Some(search_key),
+            RoomFor::Pair(pair) => Some(pair.search_key),
+        }
+    }
+}
+
 /// A request to make room in a full leaf.
 pub struct SplitRequest<'a, 'k, L: Leaf, K: Keys> {
     /// The leaf's number.
@@ -72,11 +108,8 @@ pub struct SplitRequest<'a, 'k, L: Leaf, K: Keys> {
     pub range: KeyRange<'a, K::Separator>,
     /// The previous leaf, latched too, for designs that recover along versioned links; the first leaf has none.
     pub previous: Option<&'a L>,
-    /// The pair that found no room; `None` if the caller wants room only.
-    pub pending: Option<PendingPair<'k, K>>,
-    /// The key for which there was none: that of the pending pair, or of a pair that is put after the split. `None` if
-    /// the caller wants room for any pair.
-    pub key: Option<K::SearchKey<'k>>,
+    /// What found no room.
+    pub room_for: RoomFor<'k, K>,
 }
 
 /// The leaves that a split has made.

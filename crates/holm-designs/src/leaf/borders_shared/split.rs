@@ -143,7 +143,7 @@ impl BordersShared {
                 handle.persist(&base.state);
             }
         }
-        Split { left: fresh.number, right: None, put: request.pending.is_some() }
+        Split { left: fresh.number, right: None, put: request.room_for.pair().is_some() }
     }
 
     /// Gives the upper half of a leaf to a new one, and the new pair if it belongs there.
@@ -169,7 +169,7 @@ impl BordersShared {
         for (block, at) in upper.iter().filter_map(|pair| pair.from) {
             context.read.volatile.clear(block, 1 << at);
         }
-        let put = request.pending.is_some() && upper.iter().any(|pair| pair.from.is_none());
+        let put = request.room_for.pair().is_some() && upper.iter().any(|pair| pair.from.is_none());
         Split { left: request.own, right: Some((separator, fresh.number)), put }
     }
 
@@ -181,15 +181,15 @@ impl BordersShared {
         let stays = Split::new(request.own, None);
         let known = context.read.volatile;
         // If the caller does not say which pair found no room, the first leaf believes that it is full.
-        let key = request.pending.map_or(u64::MAX, |pending| K::head(pending.search_key, 0));
+        let key = request.room_for.pair().map_or(u64::MAX, |pending| K::head(pending.search_key, 0));
         let shuns = self.shuns(key);
         let present = |pending: PendingPair<'_, K>| self.find(context.read, pending.search_key).is_some();
-        if known.free() != 0 && !shuns || request.pending.is_some_and(present) {
+        if known.free() != 0 && !shuns || request.room_for.pair().is_some_and(present) {
             return stays;
         }
-        let new = request.pending.map(|pending| Slot { head: key, payload: pending.payload });
+        let new = request.room_for.pair().map(|pending| Slot { head: key, payload: pending.payload });
         let pairs = self.placed(context.read, new);
-        if known.is_lent() && (request.pending.is_none() || !shuns) {
+        if known.is_lent() && (request.room_for.pair().is_none() || !shuns) {
             return self.replace(context, &request, &pairs);
         }
         self.split_off(context, &request, &pairs)

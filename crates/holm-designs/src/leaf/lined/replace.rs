@@ -12,7 +12,7 @@ use super::recovery::HEIR;
 use super::{LINES, Lined, SLOTS, in_line};
 use holm_medium::{Epoch, Medium, WriteHandle};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{LeafRef, MergeRequest, MergedInto, PendingPair, ReadContext, Split, SplitRequest, WriteContext};
+use holm_tree::leaf::{LeafRef, MergeRequest, MergedInto, ReadContext, RoomFor, Split, SplitRequest, WriteContext};
 use holm_tree::pair::slots;
 
 /// A leaf without room and with fewer pairs than this is full of old copies. It is renewed and not split.
@@ -88,9 +88,9 @@ impl Lined {
         Some(K::shortest_separator(&low?, &high?))
     }
 
-    /// Returns the separator between the last pair and the pair that found no room, if that one comes after it.
-    fn separator_after<K: Keys>(keys: &K, last: &Moving, pending: Option<PendingPair<'_, K>>) -> Option<K::Separator> {
-        let search_key = pending?.search_key;
+    /// Returns the separator between the last pair and what found no room, if that comes after it.
+    fn separator_after<K: Keys>(keys: &K, last: &Moving, room_for: RoomFor<'_, K>) -> Option<K::Separator> {
+        let search_key = room_for.key()?;
         let after = keys.compare(last.0, 0, search_key).is_lt();
         let key = after.then(|| keys.key(last.0))??;
         Some(K::shortest_separator(&key, &K::to_separator(search_key)))
@@ -101,13 +101,13 @@ impl Lined {
         context: &mut WriteContext<'_, '_, Known, M, K>,
         request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        let SplitRequest { own, fresh: [left, right], pending, .. } = request;
+        let SplitRequest { own, fresh: [left, right], room_for, .. } = request;
         let (read, handle) = context.parts();
         let (keys, keyspace) = (read.keys, self.keyspace());
         let pairs = self.ordered(read);
         let many = pairs.len() >= SPLIT_FROM && !self.renews(read.volatile, handle.epoch());
         let last = pairs.last().filter(|_| many);
-        if let Some(separator) = last.and_then(|last| Self::separator_after(keys, last, pending)) {
+        if let Some(separator) = last.and_then(|last| Self::separator_after(keys, last, room_for)) {
             // Keys come in order: nothing moves, and an empty leaf begins after this one. Without its first pair, it is
             // free after a crash.
             right.leaf.fill(right.volatile, handle, &[], keyspace, 0);

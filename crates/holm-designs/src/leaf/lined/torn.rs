@@ -7,7 +7,7 @@
 use super::*;
 use holm_medium::{Area, FIRST_EPOCH, Flush, Image, Loc, Mapped, MappedOptions, Storage, Word, Writer};
 use holm_search::Search;
-use holm_tree::leaf::{Home, KeyRange};
+use holm_tree::leaf::{Home, KeyRange, RoomFor};
 use holm_tree::{Words, leaf::LeafRef};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -214,8 +214,7 @@ fn a_renewed_leaf_has_one_copy_of_each_key() {
         spare: &[],
         range: KeyRange { low: &0, high: None },
         previous: None,
-        pending: None,
-        key: None,
+        room_for: RoomFor::Any,
     };
     let split = bench.block(1).split(&mut WriteContext { read: bench.read(1), handle: &mut handle }, request);
     assert_eq!(split.leaves().collect::<Vec<_>>(), [2]);

@@ -36,14 +36,14 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     ) -> Split<K::Separator> {
         let read = context.read;
         let known = read.volatile.known();
-        let there = request.pending.is_some_and(|pair| self.find(read, pair.search_key).is_some());
+        let there = request.room_for.pair().is_some_and(|pair| self.find(read, pair.search_key).is_some());
         if known.free() != 0 || there {
             return Split::new(request.own, None);
         }
         let used = self.followers(read).fold(1 << known.region(), |used, (_, node)| used | 1 << node.region());
         if let Some(region) = (0..SUBNODES).find(|region| used >> region & 1 == 0) {
             self.step_behind(context, request, region);
-            return Split { left: request.fresh[0].number, right: None, put: request.pending.is_some() };
+            return Split { left: request.fresh[0].number, right: None, put: request.room_for.pair().is_some() };
         }
         self.part(context, request).unwrap_or(Split::new(request.own, None))
     }
@@ -60,7 +60,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         let head = fresh.leaf;
         let known = volatile.known();
         let mut bitmap = known.bitmap();
-        if let Some(pair) = request.pending.map(new::<K>) {
+        if let Some(pair) = request.room_for.pair().map(new::<K>) {
             head.store(handle, 1, pair.slot);
             bitmap |= bit(region, 1);
             fresh.volatile.set_fingerprint(1, pair.fingerprint);
@@ -80,8 +80,9 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     fn part<M: Medium, K: Keys>(
         &self,
         context: &mut WriteContext<'_, '_, Volatile, M, K>,
-        SplitRequest { own, fresh, range, pending, .. }: &SplitRequest<'_, '_, Self, K>,
+        SplitRequest { own, fresh, range, room_for, .. }: &SplitRequest<'_, '_, Self, K>,
     ) -> Option<Split<K::Separator>> {
+        let pending = room_for.pair();
         let (context, handle) = context.parts();
         let known = context.volatile.known();
         let mut order = self.moving_pairs(context);
@@ -89,8 +90,8 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             return None;
         }
         let all = order.iter().map(|pair| pair.slot);
-        if let (Some(separator), Some(pair)) = (separator_below(context.keys, *range, *pending, all), pending) {
-            self.found(handle, fresh, &[new::<K>(*pair)]);
+        if let (Some(separator), Some(pair)) = (separator_below(context.keys, *range, pending, all), pending) {
+            self.found(handle, fresh, &[new::<K>(pair)]);
             return Some(Split { left: *own, right: Some((separator, fresh[0].number)), put: true });
         }
         arrange(&mut order, |a, b| context.keys.order(a.slot, b.slot));

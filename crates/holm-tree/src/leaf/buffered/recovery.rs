@@ -149,7 +149,8 @@ mod tests {
     use crate::designs;
     use crate::keys::Words;
     use crate::leaf::{
-        BlockState, Home, KeyRange, Leaf, LeafRef, ReadContext, RecoveryPoint, SplitRequest, WithOverflow, WriteContext,
+        BlockState, Home, KeyRange, Leaf, LeafRef, ReadContext, RecoveryPoint, RoomFor, SplitRequest, WithOverflow,
+        WriteContext,
     };
     use holm_medium::{Area, FIRST_EPOCH, Flush, Loc, Mapped, MappedOptions, Storage};
     use holm_search::Search;
@@ -186,8 +187,7 @@ mod tests {
             spare: &[],
             range: KeyRange { low: &0, high: None },
             previous: None,
-            pending: None,
-            key: None,
+            room_for: RoomFor::Any,
         };
         block(1).split(&mut WriteContext { read: context(1), handle: &mut new }, request);
         assert_eq!(block(1).insert(&mut WriteContext { read: context(1), handle: &mut new }, 28, 28), Ok(None));

@@ -208,7 +208,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
         request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        let SplitRequest { own, fresh: [left, right], spare, range, key, .. } = request;
+        let SplitRequest { own, fresh: [left, right], spare, range, room_for, .. } = request;
         let (read, handle) = context.parts();
         let keys = read.keys;
         if self.extend(own, read.volatile, handle, left) {
@@ -217,7 +217,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let pairs = self.ordered(read, Self::SPLIT_FROM);
         let many = pairs.len() >= Self::SPLIT_FROM;
         let last = pairs.last().filter(|_| many);
-        if let Some(separator) = last.and_then(|last| Self::separator_after(keys, last, key)) {
+        if let Some(separator) = last.and_then(|last| Self::separator_after(keys, last, room_for.key())) {
             return self.begin_after::<M, K>(handle, own, right, range, separator);
         }
         if pairs.len() > (2 + spare.len()) * SLOTS {

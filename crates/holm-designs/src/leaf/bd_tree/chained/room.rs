@@ -50,14 +50,14 @@ impl Chained {
         context: &mut WriteContext<'_, '_, Volatile, M, K>,
         request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        let SplitRequest { own, fresh: [left, right], range, previous, key, .. } = request;
+        let SplitRequest { own, fresh: [left, right], range, previous, room_for, .. } = request;
         let (context, handle) = context.parts();
         let keys = context.keys;
         let (home, next) = (Home { skip: 0, first: false, ..self.block.home() }, self.next());
         let pairs = self.block.ordered(context, Block::SPLIT_FROM);
         let many = pairs.len() >= Block::SPLIT_FROM;
         let last = pairs.last().filter(|_| many);
-        if let Some(separator) = last.and_then(|last| Block::separator_after(keys, last, key)) {
+        if let Some(separator) = last.and_then(|last| Block::separator_after(keys, last, room_for.key())) {
             Self::fill(right, keys, handle, &[], home, next);
             // After the leaf that it leads to: otherwise, if the process dies in between, the chain leads into a free
             // block.
