@@ -117,18 +117,21 @@ impl Space {
         lock(&self.heap).released_regions()
     }
 
-    /// Returns the offset from which on records are moved, so that all of them find room below it and at least one
-    /// region becomes free; `None` if there is no such offset. O(area / 2 MiB).
+    /// Returns the offset from which on records are moved, so that all of them find room below it and the area ends
+    /// there; `None` if there is no such offset, or too little to gain. O(area / 2 MiB).
     pub fn compaction_limit(&self) -> Option<u64> {
         limit_of(&lock(&self.heap))
     }
 }
 
-/// Free space is never used completely: of ten bytes that are free in pieces, nine count.
+/// Free space is never used completely: of ten bytes that are free in pieces, nine count. The first region gives room
+/// while the area is small, and is never emptied. Of what is given back, a quarter or a whole region was free before: a
+/// pass moves the rest.
 fn limit_of(heap: &Heap) -> Option<u64> {
     let regions = heap.regions();
-    let (mut below, mut above): (u64, u64) = (regions.iter().flatten().sum(), 0);
-    let (mut limit, mut gain) = (None, 0);
+    let mut below = heap.room_in_first_region() + regions.iter().flatten().sum::<u64>();
+    let (mut above, mut behind) = (0, 0);
+    let (mut limit, mut gain, mut least_gain) = (None, 0, 0);
     for (before, free) in regions.iter().enumerate().rev() {
         let Some(free) = *free else { continue };
         let region = before as u64 + 1;
@@ -139,7 +142,9 @@ fn limit_of(heap: &Heap) -> Option<u64> {
             break;
         }
         gain += free;
+        behind += bytes;
+        least_gain = REGION_BYTES.min(behind / 4);
         limit = Some(region * REGION_BYTES);
     }
-    limit.filter(|_| gain >= REGION_BYTES)
+    limit.filter(|_| gain >= least_gain)
 }

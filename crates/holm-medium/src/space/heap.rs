@@ -204,6 +204,11 @@ impl Heap {
         self.free.free_by_region().next().unwrap_or(0) * 8
     }
 
+    /// The free bytes of the first region for records that move: none once the area is large, which uses them last.
+    pub(super) fn room_in_first_region(&self) -> u64 {
+        if self.large_area { 0 } else { self.free_in_first_region() }
+    }
+
     /// The regions that were given back, in order, also those behind the frontier.
     pub(super) fn released_regions(&self) -> Vec<u64> {
         self.released.all()
