@@ -37,6 +37,7 @@ pub trait Design: Sized + Send + Sync + 'static {
                 && OverflowOf::<Self>::BLOCKS == 1
                 && !LocksOf::<Self>::IN_NODE
                 && !in_blocks,
+            longest_record: Self::Leaf::LONGEST_RECORD,
         }
     };
 }

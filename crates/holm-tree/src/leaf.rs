@@ -64,6 +64,8 @@ pub struct Capabilities {
     pub commits_leaves: bool,
     /// Whether closing writes an index of the leaves: those of a closed database need nothing but their place.
     pub indexed: bool,
+    /// As [`Leaf::LONGEST_RECORD`].
+    pub longest_record: usize,
 }
 
 impl Capabilities {

@@ -48,6 +48,7 @@ impl Plan {
             registers: random.random_range(0..=3),
             solo: random.random_ratio(1, 2) || heavy,
             heavy,
+            fills_rooms: false,
             drops: random.random_ratio(1, 4),
             expires: random.random_ratio(1, 4),
             copies: random.random_ratio(1, 4),
@@ -99,6 +100,7 @@ impl Plan {
         plan.draw_reclaims(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x9A_6E5), horizon);
         plan.draw_reverted_recoveries(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x6E_BAC));
         plan.draw_stores(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x57_02E5));
+        plan.fills_rooms = plan.solo && !heavy && Pcg64Mcg::seed_from_u64(seed ^ 0xF1_1125).random_ratio(1, 2);
         plan
     }
 

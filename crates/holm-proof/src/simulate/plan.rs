@@ -2,6 +2,7 @@
 
 use crate::disk::Kind;
 use holm::Durability;
+use holm_tree::leaf::Capabilities;
 use std::fmt;
 use std::str::FromStr;
 
@@ -129,7 +130,16 @@ pub struct Design(pub &'static str);
 impl Design {
     /// Whether its databases are opened by an index after they were closed.
     pub(super) fn is_indexed(self) -> bool {
-        holm_tree::designs::CAPABILITIES.iter().any(|(name, capabilities)| *name == self.0 && capabilities.indexed)
+        self.can(|capabilities| capabilities.indexed)
+    }
+
+    /// Whether its leaves have room for records.
+    pub(super) fn has_rooms(self) -> bool {
+        self.can(|capabilities| capabilities.longest_record > 0)
+    }
+
+    fn can(self, what: impl Fn(Capabilities) -> bool) -> bool {
+        holm_tree::designs::CAPABILITIES.iter().any(|(name, capabilities)| *name == self.0 && what(*capabilities))
     }
 }
 
@@ -169,6 +179,9 @@ pub struct Plan {
     pub solo: bool,
     /// Whether the values of that thread are large: they fill the log, so that checkpoints and throttling occur.
     pub heavy: bool,
+    /// Whether most values of that thread are as long as those of which a leaf with records takes a few: they fill its
+    /// room before its slots.
+    pub fills_rooms: bool,
     /// Whether a thread drops its keyspace and creates it again.
     pub drops: bool,
     /// Whether a thread writes keys that expire.

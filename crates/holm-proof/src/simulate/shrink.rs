@@ -63,6 +63,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     add(&|plan| plan.expires = false);
     add(&|plan| plan.drops = false);
     add(&|plan| plan.heavy = false);
+    add(&|plan| plan.fills_rooms = false);
     add(&|plan| plan.solo = false);
     add(&|plan| plan.registers = 0);
     add(&|plan| plan.registers = plan.registers.saturating_sub(1));

@@ -21,6 +21,9 @@ const KEYS: u64 = 400;
 const LONGEST: usize = 3_000;
 const LONGEST_LARGE: usize = 60_000;
 
+/// Lengths of values of which seven to thirty take the room of a leaf with records.
+const ROOM_LENGTHS: [usize; 6] = [100, 200, 232, 300, 440, 490];
+
 /// What the keyspace contains.
 pub(super) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -58,11 +61,17 @@ pub(super) fn solo(world: &World) -> Result<()> {
     let mut random = Pcg64Mcg::seed_from_u64(world.plan.seed ^ 0x5010);
     let mut model = Contents::new();
     lock(&world.notes.solo).iter().flat_map(|step| &step.changes).for_each(|change| apply(&mut model, change));
+    // Designs without rooms draw as they would without the question.
+    let fills_rooms = world.plan.fills_rooms && world.plan.design.has_rooms();
     for _ in 0..world.plan.operations {
         let (key, kind) = (random.random_range(0..KEYS), random.random_range(0..8));
         let value = |random: &mut Pcg64Mcg| {
             let (longest, often) = if world.plan.heavy { (LONGEST_LARGE, 4) } else { (LONGEST, 1) };
-            let len = if random.random_ratio(often, 8) { random.random_range(0..longest) } else { 8 };
+            let len = match () {
+                () if fills_rooms && random.random_ratio(9, 10) => ROOM_LENGTHS[random.random_range(0..6)],
+                () if random.random_ratio(often, 8) => random.random_range(0..longest),
+                () => 8,
+            };
             Some(vec![random.random(); len])
         };
         let changes: Vec<Change> = match kind {
