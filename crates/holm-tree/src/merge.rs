@@ -7,9 +7,9 @@
 //! either leaf retries it.
 //!
 //! Hysteresis: a merged leaf is at most half full, or keeps a quarter of its room free where it takes over the range of
-//! an empty one. So filling and emptying a leaf in turn does not split and merge it each time. An empty leaf between
-//! two full ones stays until one of them is sparse. Of a run of leaves that removals have emptied, one leaf is left, or
-//! two where a leaf parent ends within the run.
+//! an empty one. Room for records is at most three quarters full after a merge. So filling and emptying a leaf in turn
+//! does not split and merge it each time. An empty leaf between two full ones stays until one of them is sparse. Of a
+//! run of leaves that removals have emptied, one leaf is left, or two where a leaf parent ends within the run.
 
 use crate::descent::Path;
 use crate::design::{Design, LevelsOf};

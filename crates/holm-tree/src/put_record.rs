@@ -8,7 +8,7 @@ use crate::leaf::Leaf;
 use crate::split::SplitPoint;
 use crate::superseded::Superseded;
 use crate::tree_set::TreeSet;
-use holm_medium::{Guard, Medium, Result};
+use holm_medium::{Guard, Medium, MediumError, Result};
 
 /// What a put of a record has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +54,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 }
                 Err(_) => {
                     latched.held.unlock_unchanged();
-                    self.split_at_point(root, guard, search_key, &SplitPoint::ForRecord)?;
-                    was_split = true;
+                    match self.split_at_point(root, guard, search_key, &SplitPoint::ForRecord) {
+                        Ok(_) => was_split = true,
+                        // The record can lie elsewhere, and its pair has a slot.
+                        Err(MediumError::NoSpace { .. } | MediumError::Capacity { .. }) => {
+                            return Ok(PutRecord::NoRoom);
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
             }
         }

@@ -266,3 +266,50 @@ fn records_of_one_size_lie_in_their_leaves() {
     assert!(ordered.record_bytes < count * 136 / 100, "{} bytes outside of leaves", ordered.record_bytes);
     assert!(ordered.leaves < count / 25, "{} leaves in order", ordered.leaves);
 }
+
+/// What a put asks of the capacity is the least: a record without room in its leaf lies outside where no leaf can be
+/// split. Regression: overwrites were refused, of keys whose leaves had slots, beside a file `records` that was empty.
+#[test]
+fn a_record_lies_outside_its_leaf_where_no_leaf_is_left() {
+    let folder = folder();
+    let builder = Database::builder().design("clustered").durability(Durability::OnSync).capacity(MIB);
+    let db = builder.open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    // Records of 256 bytes: a page has room for 14, and slots for 28.
+    let insert = |key: u64, byte| space.insert(format!("{key:023}"), [byte; 224]);
+    let count = (0..).find(|key| insert(*key, 1).is_err()).expect("the capacity has an end");
+    db.sync().expect("a disk");
+    let used = db.stats().space;
+    assert!(used.free_leaf_bytes < 3 * 4096 && used.record_bytes < MIB / 4, "leaves have ended first: {used:?}");
+    // One or two of each leaf but the last, which is full: they have slots, and no page to split into.
+    let overwritten = || (0..count - 28).step_by(10);
+    overwritten().for_each(|key| insert(key, 2).expect("the records have room"));
+    let outside = db.stats().space.record_bytes - used.record_bytes;
+    assert!(outside > (count - 28) / 10 * 200, "{outside} bytes of {count} records");
+    let value = |key: u64| space.get(format!("{key:023}")).expect("sound");
+    assert!(overwritten().all(|key| value(key).is_some_and(|value| value[..] == [2; 224])));
+    assert_sound(&db);
+}
+
+/// A merged leaf is not split by the next put. Regression: one whose records filled its page was, in each round.
+#[test]
+fn a_leaf_with_records_is_not_merged_and_split_in_turn() {
+    let folder = folder();
+    let db = Database::builder().design("clustered").durability(Durability::OnSync).open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let key = |number: u32| format!("{number:023}");
+    // Fourteen of these fill a page.
+    let value = [1; 224];
+    (0..13).for_each(|number| space.insert(key(10 * number), value).expect("room"));
+    (0..4).for_each(|_| db.sync().expect("a disk"));
+    let before = db.stats().space;
+    for _ in 0..100 {
+        [115, 116].map(|number| space.insert(key(number), value).expect("room"));
+        [116, 115].map(|number| assert!(space.remove(key(number)).expect("sound")));
+    }
+    let after = db.stats().space;
+    let pages = |space: &holm::SpaceStats| (space.leaf_bytes + space.free_leaf_bytes) / 4096;
+    // A split takes two pages, which are free again two epochs later; there is no epoch here.
+    assert!(pages(&after) <= pages(&before) + 4, "{before:?}, {after:?}");
+    assert_sound(&db);
+}

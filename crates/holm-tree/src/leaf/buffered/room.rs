@@ -179,11 +179,12 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         (parts(location).0 == Area::Leaves).then_some((location, words as usize))
     }
 
-    /// Returns whether the records of these pairs that lie in leaf blocks fit into one room.
+    /// Returns whether the records of these pairs that lie in leaf blocks leave a quarter of one room free: if they
+    /// filled it, the next put would split the merged leaf again.
     pub(super) fn records_fit<K: Keys>(pairs: &[MovingPair]) -> bool {
         let words =
             pairs.iter().filter_map(|pair| Self::record_in_leaf::<K>(pair.slot.payload)).map(|(_, words)| words);
-        words.sum::<usize>() <= F::Room::WORDS
+        words.sum::<usize>() <= F::Room::WORDS * 3 / 4
     }
 }
 
