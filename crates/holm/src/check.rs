@@ -34,7 +34,8 @@ pub struct Report {
     pub leaf_blocks: u64,
     /// The number of records verified; the catalog has one for each keyspace.
     pub records: u64,
-    /// Bytes of these records, headers and padding included.
+    /// Bytes of those in the file `records`, headers and padding included. A record in a leaf block, of the design
+    /// `clustered`, is part of that block.
     pub record_bytes: u64,
     /// A description of each fault; empty if the database is sound. Beyond 100 faults: the first 100, and the number of
     /// others.
@@ -72,7 +73,8 @@ fn has_deadline(format: ValueFormat, image: &Image, payload: u64) -> std::result
     match format {
         ValueFormat::Plain => Ok(()),
         ValueFormat::Expiring => record::deadline(image, payload).map(drop).map_err(|NoRecord| {
-            format!("record at {:#x}: its value has no room for a deadline", Place::of(payload).offset)
+            let place = Place::of(payload);
+            format!("record at {:#x} of {}: its value has no room for a deadline", place.offset, place.file())
         }),
     }
 }

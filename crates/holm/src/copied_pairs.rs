@@ -101,7 +101,7 @@ impl CopiedPairs {
         let ahead = ahead_of(cursor, rest.is_some(), slots.len(), bounds);
         let version = (!source.keeps_records()).then_some(cursor.leaf_version);
         let check = || source.check(tree);
-        let copy = || self.copy(keys, slots, ahead, total, bounds.view);
+        let copy = || self.copy(keys, slots, ahead, total, (bounds.view, source.compares_checksums()));
         let copied = store.copied_at(attempts, check, version, copy)?;
         let Some(copied) = copied else { return Ok(None) };
         copied.map_err(|payload| store.no_record(payload))?;
@@ -110,15 +110,15 @@ impl CopiedPairs {
         Ok(Some(rest.map_or(Remainder::Nothing, Remainder::From)))
     }
 
-    /// Copies the visible records of some slots, `total` words, and prefetches those of the slots `ahead`. On failure,
-    /// names the payload that leads to no record.
+    /// Copies the visible records of some slots, `total` words, and prefetches those of the slots `ahead`. Compares
+    /// checksums if it is to. On failure, names the payload that leads to no record.
     fn copy(
         &mut self,
         keys: &Records,
         slots: &[Slot],
         ahead: &[Slot],
         total: usize,
-        view: ReadView,
+        (view, compares_checksums): (ReadView, bool),
     ) -> Result<(), u64> {
         if self.words.len() < total {
             // The old contents need not be moved.
@@ -133,7 +133,11 @@ impl CopiedPairs {
             let record = record::words(&keys.image, slot.payload).ok_or(slot.payload)?;
             let header = record::Header::read(record).ok_or(slot.payload)?;
             let mut span = PairSpan { at: at * 8 + 8, key: header.key as u32, value: header.value as u32 };
-            holm_medium::copy_words(keys.search, record, &mut self.words[at..at + record.len()]);
+            let copy = &mut self.words[at..at + record.len()];
+            holm_medium::copy_words(keys.search, record, copy);
+            if compares_checksums && !record::is_sound(copy) {
+                return Err(slot.payload);
+            }
             if let ReadView::At(now) = view {
                 match self.without_deadline(span, now).ok_or(slot.payload)? {
                     Some(alive) => span = alive,

@@ -24,6 +24,12 @@ pub(crate) trait LeafSource {
     fn keeps_records(&self) -> bool {
         false
     }
+    /// Whether each record that is copied is compared with its checksum. Otherwise only its lengths are, and a value
+    /// that is damaged at rest is copied as it is.
+    #[inline]
+    fn compares_checksums(&self) -> bool {
+        false
+    }
     /// Refuses a keyspace whose leaves may belong to another one by now. Called after what was read is copied.
     #[inline]
     fn check(&self, tree: &KeyspaceTree) -> Result<()> {

@@ -291,7 +291,8 @@ impl Store {
         })
     }
 
-    /// An unchanged leaf leads to something that is not a record. This is damage, not a race.
+    /// An unchanged leaf leads to something that is not a record, or to one without its checksum. This is damage, not a
+    /// race.
     #[cold]
     pub(crate) fn no_record(&self, payload: u64) -> Error {
         let place = Place::of(payload);
@@ -300,7 +301,7 @@ impl Store {
             path: self.path.join(place.file()),
             offset,
             what: "a record",
-            found: "lengths that do not fit".into(),
+            found: record::verify(self.storage.image(), payload).err().unwrap_or_else(|| "another one by now".into()),
             expected: format!("a key and a value in {words} words"),
         }
     }

@@ -369,15 +369,13 @@ const FEW_WORDS: usize = 64;
 
 /// Verifies a record against its checksum; the error describes the fault.
 pub(crate) fn verify(image: &Image, payload: u64) -> Result<(), String> {
-    let Place { offset, words: len, .. } = Place::of(payload);
+    let place = Place::of(payload);
+    let (offset, len, file) = (place.offset, place.words, place.file());
     let Some(words) = words(image, payload) else {
-        return Err(format!(
-            "record at {offset:#x} of {len} words lies outside the {} file",
-            Place::of(payload).file()
-        ));
+        return Err(format!("record at {offset:#x} of {file}, of {len} words, lies outside the file"));
     };
     let Some(header) = Header::read(words) else {
-        return Err(format!("record at {offset:#x}: its lengths do not fit its {len} words"));
+        return Err(format!("record at {offset:#x} of {file}: its lengths do not fit its {len} words"));
     };
     // Open verifies every record in doubt this way, so most are copied without an allocation.
     let (mut few, mut many) = ([0; FEW_WORDS], vec![]);
@@ -390,7 +388,7 @@ pub(crate) fn verify(image: &Image, payload: u64) -> Result<(), String> {
     };
     copy.iter_mut().zip(words).for_each(|(copy, word)| *copy = word.read());
     compare(copy, header).map_err(|(found, expected)| {
-        format!("record at {offset:#x}: checksum {found:#010x}, expected {expected:#010x}")
+        format!("record at {offset:#x} of {file}: checksum {found:#010x}, expected {expected:#010x}")
     })
 }
 
@@ -401,6 +399,12 @@ fn compare(words: &[u64], header: Header) -> Result<(), (u32, u32)> {
     let (key, value) = bytemuck::cast_slice(words)[8..8 + header.key + header.value].split_at(header.key);
     let found = checksum(key, value);
     if found == expected { Ok(()) } else { Err((found, expected)) }
+}
+
+/// Whether a copy of a record's words has its checksum.
+pub(crate) fn is_sound(words: &[u64]) -> bool {
+    let header = words.first().and_then(|first| Header::possible(*first));
+    header.is_some_and(|header| words_of(header.key, header.value) <= words.len() && compare(words, header).is_ok())
 }
 
 /// A record that was read from a copy of its words.

@@ -87,7 +87,9 @@ pub enum DamagedPlace {
     /// A record.
     #[non_exhaustive]
     Record {
-        /// Where it begins in the file `records`, in bytes.
+        /// The file that has it: `records`, or `leaves` for a record in a leaf block, of the design `clustered`.
+        file: &'static str,
+        /// Where it begins in that file, in bytes.
         offset: u64,
     },
     /// A leaf.
@@ -265,11 +267,12 @@ impl Scrub {
                 damages.push(damage(fault.key, DamagedPlace::Leaf { number: fault.leaf }, fault.what));
             }
             for (payload, key) in &audit.pairs {
-                let Place { offset, words, area } = Place::of(*payload);
+                let place = Place::of(*payload);
                 // A block counts as a whole.
-                bytes += if area == Area::Records { u64::from(words) * 8 } else { 0 };
+                bytes += if place.area == Area::Records { place.bytes() } else { 0 };
                 if let Err(what) = verify_record(tree.format, store.storage.image(), *payload) {
-                    damages.push(damage(key.clone(), DamagedPlace::Record { offset }, what));
+                    let place = DamagedPlace::Record { file: place.file(), offset: place.offset };
+                    damages.push(damage(key.clone(), place, what));
                 }
             }
             // Without a fault, the leaf was sound when it was copied.

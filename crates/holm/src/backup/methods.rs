@@ -26,7 +26,8 @@ impl Database {
     ///
     /// # Errors
     /// [`Io`](Error::Io): the writer refused a call. [`Ended`](Error::Ended): open snapshots kept more than
-    /// [`Builder::snapshot_bytes`]. [`Corrupt`](Error::Corrupt), and otherwise as [`Database::sync`].
+    /// [`Builder::snapshot_bytes`]. [`Corrupt`](Error::Corrupt): a record has not its checksum, or a leaf is damaged.
+    /// Otherwise as [`Database::sync`].
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

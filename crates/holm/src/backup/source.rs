@@ -14,9 +14,10 @@ use crate::kept_keyspaces::KeptKeyspaces;
 use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::leaf_source::LeafSource;
+use crate::record;
 use crate::store::Store;
 use holm_medium::{Epoch, Persistence};
-use holm_tree::{Keys, LeafCursor, SeekTarget, TreeRoot, Wanted};
+use holm_tree::{Keys, LeafCursor, SeekTarget, Slot, TreeRoot, Wanted};
 use std::io::Write;
 
 /// A database at one instant.
@@ -57,6 +58,11 @@ impl LeafSource for Source {
 
     fn keeps_records(&self) -> bool {
         self.reader.keeps_records()
+    }
+
+    /// A backup has checksums of its own, and would make a damaged value a sound one.
+    fn compares_checksums(&self) -> bool {
+        true
     }
 
     /// A keyspace that is dropped meanwhile stays.
@@ -119,9 +125,10 @@ impl Source {
             let keys = &self.store().keys;
             // The pre-image of a leaf that was split since has pairs of the other half, too.
             let within = keys.within(cursor, low, None, Direction::Forward);
+            let sound = |slot: Slot| record::verify(&keys.image, slot.payload).ok().and_then(|()| keys.key(slot));
             let ends = || match &cursor.pairs[within.clone()] {
                 [] => None,
-                slots => Some((keys.key(slots[0]), keys.key(slots[slots.len() - 1]))),
+                slots => Some((sound(slots[0]), sound(slots[slots.len() - 1]))),
             };
             let ends = self.store().copied_if(|| self.check(tree), Some(cursor.leaf_version), ends);
             // First of all: the records of a snapshot that has ended may belong to others by now.
