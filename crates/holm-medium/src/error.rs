@@ -194,6 +194,16 @@ impl MediumError {
         }
     }
 
+    /// Completes the path of a damaged file that is named without its folder, as by code that knows areas alone.
+    pub fn within(mut self, folder: Option<&Path>) -> MediumError {
+        if let (MediumError::Corrupt { path, .. }, Some(folder)) = (&mut self, folder)
+            && path.parent() == Some(Path::new(""))
+        {
+            *path = folder.join(&path);
+        }
+        self
+    }
+
     /// The error for a thread that panicked.
     pub fn died(thread: &'static str, panic: &(dyn Any + Send)) -> MediumError {
         let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());

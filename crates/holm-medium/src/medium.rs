@@ -3,6 +3,7 @@
 use crate::image::Image;
 use crate::loc::Area;
 use crate::word::{Scratch, Word};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What makes an image durable.
@@ -17,6 +18,11 @@ pub trait Medium: Send + Sync + 'static {
 
     /// The cache's view, shared with all readers.
     fn image(&self) -> &Arc<Image>;
+
+    /// The folder of the files behind the areas, if there are files.
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
 
     /// Called after a store to one word.
     #[inline]

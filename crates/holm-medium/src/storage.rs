@@ -51,7 +51,7 @@ impl<M: Medium> Storage<M> {
     pub fn header(&self) -> Result<&StorageHeader> {
         let found = self.medium.image().at(Loc::new(Area::Leaves, 0));
         found.ok_or_else(|| MediumError::Corrupt {
-            path: "leaves".into(),
+            path: self.medium.folder().unwrap_or("".as_ref()).join("leaves"),
             offset: 0,
             what: "the storage's block",
             found: "nothing".into(),

@@ -77,7 +77,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
         let hex = |sum: Option<u32>| sum.map_or("nothing".into(), |sum| format!("checksum {sum:08x}"));
         let expected = format!("{}, as when it was closed", hex(expected));
-        Err(damaged::<D::Leaf>(BlockByte::first_of(number), "a leaf", hex(found), expected))
+        let damage = damaged::<D::Leaf>(BlockByte::first_of(number), "a leaf", hex(found), expected);
+        Err(damage.within(self.writer.storage().medium.folder()))
     }
 
     /// Returns the checksum that a leaf's block had when it was closed.

@@ -66,7 +66,9 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
         // No leaf of the recovered state may be later than the index, or the index later than the state.
         TreeSet::<M, D, K>::INDEXED && earlier.epoch < epoch
     });
-    Rebuild { leaves: &leaves, plan: &*plan, space, numbers, earlier, request }.run(&mut *levels, ready)
+    Rebuild { leaves: &leaves, plan: &*plan, space, numbers, earlier, request }
+        .run(&mut *levels, ready)
+        .map_err(|error| error.within(storage.medium.folder()))
 }
 
 /// A rebuild in progress.

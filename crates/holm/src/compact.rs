@@ -326,13 +326,14 @@ impl Compact {
 
 /// Compaction.
 impl Database {
-    /// Begins a compaction: it moves records from the end of the file `records` into free space before it, while
+    /// Begins a compaction of the file `records`: it moves records from its end into free space before it, while
     /// writers continue, and gives the space behind them back to the file system. The close then cuts the file.
     ///
     /// Free space is used again without it, and what is free in whole large pages (2 MiB) goes back by itself after
     /// checkpoints. A compaction is for a database that will stay smaller than it was: what was removed lies between
     /// what remains, and no large page is free as a whole. [`SpaceStats::fragmented_bytes`](crate::SpaceStats) tells
-    /// how much there is to gain.
+    /// how much there is to gain. The first large page stays. The file `leaves` keeps its size, and with it the records
+    /// that the design `clustered` has there; its free blocks are used again.
     ///
     /// A move is a write: it takes log, an open snapshot keeps the former record, an incremental backup has the pair,
     /// and a [feed](crate::Feed) reports it as put once more, with the same value.

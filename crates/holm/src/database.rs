@@ -242,8 +242,9 @@ impl Database {
         self.engine.catalog.keyspace_names(&self.engine.store)
     }
 
-    /// Removes a keyspace with all its pairs, durably, and returns whether it existed. From then on, its handles and
-    /// iterators fail with [`Error::Dropped`](crate::Error::Dropped). O(leaves). The space of a keyspace that a backup
+    /// Removes a keyspace with all its pairs, durably, and returns whether it existed. From then on, its handles fail
+    /// with [`Error::Dropped`](crate::Error::Dropped), and so do its iterators once they have returned what they have
+    /// copied, of one leaf or two. O(leaves). The space of a keyspace that a backup
     /// reads is free once the backup has ended.
     ///
     /// ```

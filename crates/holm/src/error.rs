@@ -257,6 +257,16 @@ impl Error {
         }
     }
 
+    /// Completes the path of a damaged file that is named without its folder.
+    pub(crate) fn within(mut self, folder: &Path) -> Self {
+        if let Error::Corrupt { path, .. } = &mut self
+            && path.parent() == Some(Path::new(""))
+        {
+            *path = folder.join(&path);
+        }
+        self
+    }
+
     pub(crate) fn io(operation: &'static str, path: PathBuf, source: Arc<io::Error>) -> Self {
         Error::Io { operation, path, kind: source.kind(), source }
     }

@@ -116,7 +116,8 @@
 //! | batch, writes of a transaction | 64 MiB of keys and values; each write counts 64 bytes more |
 //! | keyspaces | 16 million, with names of 1 to 255 bytes; dropped ones can count: see [`Database::keyspace`] |
 //! | database | [`Builder::capacity`]; data may exceed memory, inner nodes may not |
-//! | open | after a close reads an index; after a crash reads every leaf: about 0.3 s for a million small records |
+//! | open to write | after a close reads an index, but for the design `holm` |
+//! | open otherwise | reads every leaf: about 0.3 s for a million small records |
 //! | processes | one writer, or any number of readers of a database that was closed |
 //!
 //! Do not use a handle in the child of a `fork`. In the destructor of a thread-local value, do not write and drop no

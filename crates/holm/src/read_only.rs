@@ -207,7 +207,7 @@ impl ReadOnlyKeyspace {
     /// Returns a copy of a key's value, as [`Keyspace::get`](crate::Keyspace::get).
     ///
     /// # Errors
-    /// [`Corrupt`](crate::Error::Corrupt): the key's record is damaged.
+    /// [`Corrupt`](crate::Error::Corrupt): the lengths of the key's record are damaged.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

@@ -74,13 +74,15 @@ pub struct SpaceStats {
     pub leaf_bytes: u64,
     /// Bytes of leaf blocks that are free, and are used before the file `leaves` grows.
     pub free_leaf_bytes: u64,
-    /// Bytes of records in use, headers and padding included.
+    /// Bytes of records in use in the file `records`, headers and padding included. Records in leaf blocks, of the
+    /// design `clustered`, are part of `leaf_bytes`.
     pub record_bytes: u64,
     /// Bytes of the file `records` that are free, and are used before it grows. Not among them: what writers keep at
     /// hand, and what was replaced a moment ago or is kept by a snapshot.
     pub free_bytes: u64,
-    /// The part of `free_bytes` that shares large pages (2 MiB) with records: what a
-    /// [compaction](crate::Database::compact) can give back to the file system.
+    /// The part of `free_bytes` that shares large pages (2 MiB) with records. A
+    /// [compaction](crate::Database::compact) gives back the most of it that is not in the first large page. Free leaf
+    /// blocks are in no part of it.
     pub fragmented_bytes: u64,
     /// Bytes in the middle of the file `records` that were given back to the file system. Its length has them, and
     /// `disk_bytes` does not. An open counts all that is free in whole large pages.

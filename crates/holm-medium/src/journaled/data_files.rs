@@ -342,6 +342,10 @@ impl Medium for Journaled {
         &self.image
     }
 
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.dir)
+    }
+
     fn flush(&self, _: u64) {}
 
     fn fence(&self) {}

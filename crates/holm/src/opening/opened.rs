@@ -107,7 +107,7 @@ impl<'a, 'b> Opened<'a, 'b> {
         let visible = recovery_point == RecoveryPoint::Visible;
         let ended = kept.then_some(recovery.epoch);
         let pending = if visible { intent::pending(&storage.medium_image(), ended) } else { Ok(Vec::new()) };
-        let pending = match pending {
+        let pending = match pending.map_err(|error| error.within(&store.path)) {
             Err(found @ Error::Corrupt { .. }) if kept => return request.lost(state, found).map(Err),
             pending => pending?,
         };

@@ -43,6 +43,25 @@ pub(crate) fn contents(db: &Database) -> BTreeMap<Vec<u8>, Vec<u8>> {
     space.iter().map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("sound")).collect()
 }
 
+/// The first large page gives room, although it is never emptied. Regression: what was free in it did not count, and a
+/// file of a few large pages was left as it was.
+#[test]
+fn a_file_of_a_few_large_pages_is_compacted() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    // 4.4 MB in three large pages, of which a tenth remains.
+    let kept = sparse(&db, 20_000);
+    let report = compact(&db);
+    assert!(report.passes > 0 && report.bytes_moved < MIB / 2, "{report:?}");
+    assert_eq!(compact(&db).records_moved, 0, "a second one finds nothing to do");
+    assert_eq!(contents(&db), kept);
+    assert_sound(&db);
+    db.close().expect("a sound close");
+    let (_, len) = records_file(folder.path());
+    assert!(len <= 2 * MIB, "{len}: {report:?}");
+    assert_eq!(contents(&relaxed(folder.path())), kept);
+}
+
 #[test]
 fn a_compaction_gives_back_what_lies_between_the_records_that_remain() {
     let folder = folder();

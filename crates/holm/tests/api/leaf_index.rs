@@ -261,6 +261,17 @@ fn closing_does_not_vouch_for_a_leaf_that_nobody_looked_at() {
     }
 }
 
+/// A process with several databases learns which one is damaged. Regression: the path was that of the file in its
+/// folder.
+#[test]
+fn the_error_of_a_damaged_leaf_names_its_file_with_the_folder() {
+    let folder = folder();
+    let (path, model, _) = damaged(folder.path());
+    let db = Database::open(&path).expect("opening reads no leaf");
+    let result = model.keys().try_for_each(|key| default(&db).get(key).map(drop));
+    assert!(matches!(&result, Err(Error::Corrupt { path: found, .. }) if *found == path.join("leaves")), "{result:?}");
+}
+
 /// An online scrub and a check read every leaf. Regression: a scrub ended at the damage with an error, as if nothing
 /// were behind it, and a check spoke of pairs that it had not found.
 #[test]
