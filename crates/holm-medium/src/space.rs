@@ -169,6 +169,19 @@ impl Space {
         lock(&self.blocks).take(medium, guard.epoch())
     }
 
+    /// A free leaf block below a number, for a pinned operation that moves a leaf there; `None` if there is none. The
+    /// area never grows for it.
+    pub fn take_block_below(&self, guard: &Guard<'_>, limit: u32) -> Option<u32> {
+        lock(&self.blocks).take_below(guard.epoch(), limit)
+    }
+
+    /// Returns the number of the block from which on leaves are moved, so that all of them find room before it; `None`
+    /// if there is too little to gain. O(n log n) in the free blocks. Frees the retired blocks whose grace period is
+    /// over, given an epoch that is durable.
+    pub fn leaf_compaction_limit(&self, durable: Epoch) -> Option<u32> {
+        lock(&self.blocks).compaction_limit(durable + 1)
+    }
+
     /// A leaf block while no other thread uses the space, free since `label`.
     ///
     /// # Errors
@@ -298,6 +311,7 @@ impl Space {
             cache.give_all_back(&mut lock(&self.heap));
         }
         lock(&self.heap).lower();
+        lock(&self.blocks).lower();
     }
 
     /// Reclaims up to `most` retired records that an operation labelled `label` may reuse; returns whether there was

@@ -56,6 +56,7 @@ mod counts;
 mod draw;
 mod gone_back;
 mod marks;
+mod moving_leaves;
 mod oracle;
 mod plan;
 mod readers;

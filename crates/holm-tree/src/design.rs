@@ -38,6 +38,7 @@ pub trait Design: Sized + Send + Sync + 'static {
                 && !LocksOf::<Self>::IN_NODE
                 && !in_blocks,
             longest_record: Self::Leaf::LONGEST_RECORD,
+            moves_leaves: DurabilityOf::<Self>::MOVES,
         }
     };
 }

@@ -321,6 +321,12 @@ pub trait Index<K: Keys>: Send + Sync {
         search_key: K::SearchKey<'_>,
         record: &[u64],
     ) -> Result<PutRecord>;
+    /// Moves the leaf that has a key to a free block below a number, as it is. Returns whether it did: not if the leaf
+    /// is there already, or if no block is free there. No read or write can observe it.
+    ///
+    /// # Errors
+    /// As for [`Index::put`].
+    fn move_leaf(&self, root: &TreeRoot, guard: &mut Guard<'_>, key: K::SearchKey<'_>, limit: u32) -> Result<bool>;
     /// Puts many payloads, one after the other; their cache misses overlap. Each is as a put alone, under the guard's
     /// label at that time.
     ///

@@ -66,6 +66,8 @@ pub struct Capabilities {
     pub indexed: bool,
     /// As [`Leaf::LONGEST_RECORD`].
     pub longest_record: usize,
+    /// As [`Versioned::MOVES`].
+    pub moves_leaves: bool,
 }
 
 impl Capabilities {

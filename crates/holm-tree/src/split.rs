@@ -86,6 +86,8 @@ pub(crate) enum SplitPoint<'a, K: Keys> {
     ForRecord,
     /// At a separator within the leaf's range.
     At(&'a K::Separator),
+    /// Nowhere: the leaf moves as a whole to a free block below this number, if there is one.
+    Below(u32),
 }
 
 impl<K: Keys> SplitPoint<'_, K> {
@@ -94,13 +96,22 @@ impl<K: Keys> SplitPoint<'_, K> {
         match self {
             SplitPoint::Middle(Some(payload)) => RoomFor::Pair(PendingPair { search_key, payload: *payload }),
             SplitPoint::ForRecord => RoomFor::Key(search_key),
-            SplitPoint::Middle(None) | SplitPoint::At(_) => RoomFor::Any,
+            SplitPoint::Middle(None) | SplitPoint::At(_) | SplitPoint::Below(_) => RoomFor::Any,
         }
     }
 
-    /// Whether a leaf of this range is split already: the separator is its low end.
+    /// Whether nothing is left to do: the separator is the low end of the leaf's range, or the leaf has moved.
     fn is_passed(&self, path: &Path<'_, impl Design, K>) -> bool {
-        matches!(self, SplitPoint::At(separator) if path.leaf.low.as_ref().is_some_and(|low| low >= *separator))
+        match self {
+            SplitPoint::Middle(_) | SplitPoint::ForRecord => false,
+            SplitPoint::At(separator) => path.leaf.low.as_ref().is_some_and(|low| low >= *separator),
+            SplitPoint::Below(limit) => path.leaf_parent.node.child(path.leaf_parent.position) < *limit,
+        }
+    }
+
+    /// Whether it adds a child to the leaf parent.
+    fn divides(&self) -> bool {
+        !matches!(self, SplitPoint::Below(_))
     }
 }
 
@@ -142,6 +153,17 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Ok(self.split_at_point(root, guard, search_key, &SplitPoint::Middle(pending))?.put)
     }
 
+    /// See [`Index::move_leaf`](crate::Index::move_leaf).
+    pub(crate) fn move_below(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        limit: u32,
+    ) -> Result<bool> {
+        Ok(self.split_at_point(root, guard, search_key, &SplitPoint::Below(limit))?.leaves.is_some())
+    }
+
     /// Splits the search key's leaf.
     pub(crate) fn split_at_point(
         &self,
@@ -154,7 +176,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         loop {
             // Allocate before the label is validated: an epoch end in between could release a block that is too young
             // for this label.
-            let fresh_blocks = self.fresh_blocks(guard)?;
+            let Some(fresh_blocks) = self.fresh_blocks(guard, point)? else {
+                return Ok(SplitOutcome { put: false, leaves: None });
+            };
             if let Some(outcome) = self.try_split(root, guard, search_key, point, fresh_blocks)? {
                 return Ok(outcome);
             }
@@ -165,19 +189,31 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// Takes the two blocks that a split of any design may use, and its design's spare ones: all, or none.
-    fn fresh_blocks(&self, guard: &Guard<'_>) -> Result<Vec<FreshBlock<'_, D>>> {
+    /// Takes the two blocks that a split of any design may use, and its design's spare ones: all, or none. `None` if
+    /// the leaf is to move and there are too few.
+    fn fresh_blocks(&self, guard: &Guard<'_>, point: &SplitPoint<'_, K>) -> Result<Option<Vec<FreshBlock<'_, D>>>> {
         let mut taken = Vec::with_capacity(2 + OverflowOf::<D>::SPARE);
+        let space = &self.writer.storage().space;
         for _ in 0..2 + OverflowOf::<D>::SPARE {
-            match self.fresh_block(guard) {
-                Ok(fresh_block) => taken.push(fresh_block),
+            let fresh_block = match point {
+                SplitPoint::Below(limit) => {
+                    space.take_block_below(guard, *limit).map(|number| self.hold_block(number)).transpose()
+                }
+                _ => self.fresh_block(guard).map(Some),
+            };
+            match fresh_block {
+                Ok(Some(fresh_block)) => taken.push(fresh_block),
+                Ok(None) => {
+                    taken.into_iter().for_each(|fresh_block| self.unused(fresh_block));
+                    return Ok(None);
+                }
                 Err(error) => {
                     taken.into_iter().for_each(|fresh_block| self.unused(fresh_block));
                     return Err(error);
                 }
             }
         }
-        Ok(taken)
+        Ok(Some(taken))
     }
 
     /// Gives an unused block back.
@@ -189,7 +225,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     pub(crate) fn fresh_block(&self, guard: &Guard<'_>) -> Result<FreshBlock<'_, D>> {
         let storage = self.writer.storage();
-        let number = storage.space.take_block(&storage.medium, guard)?;
+        self.hold_block(storage.space.take_block(&storage.medium, guard)?)
+    }
+
+    /// Latches a block that was taken just now.
+    fn hold_block(&self, number: u32) -> Result<FreshBlock<'_, D>> {
         let (leaf, descriptor) = self.block(number)?;
         let Some(latch) = LocksOf::<D>::own(&descriptor.latch) else {
             return Ok(FreshBlock { number, leaf, descriptor, held: None });
@@ -251,8 +291,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let path = self.inner.walk::<K>(root, &SeekTarget::Holding(search_key));
         let (inner, writer) = (&self.inner, &*self.writer);
         let full = match &path {
-            Some(path) => NodeSplit { inner, writer, root, guard, path, search_key }.split_full(),
-            None => Ok(true),
+            Some(path) if point.divides() => NodeSplit { inner, writer, root, guard, path, search_key }.split_full(),
+            path => Ok(path.is_none()),
         };
         let (Some(path), Ok(false)) = (path, &full) else {
             all_unused(fresh_blocks);
@@ -301,6 +341,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let split = match point {
             SplitPoint::Middle(_) | SplitPoint::ForRecord => latched.leaf.split(&mut context, request),
             SplitPoint::At(separator) => DurabilityOf::<D>::split_at(latched.leaf, &mut context, request, separator),
+            SplitPoint::Below(_) => DurabilityOf::<D>::move_to(latched.leaf, &mut context, request),
         };
         assert_answer(&split, latched.number, &fresh_blocks, pending);
         self.enter_split(&mut handle, &path, latched.number, &split, search_key);

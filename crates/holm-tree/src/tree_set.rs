@@ -439,6 +439,10 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         self.put_in_leaf(root, guard, search_key, record)
     }
 
+    fn move_leaf(&self, root: &TreeRoot, guard: &mut Guard<'_>, key: K::SearchKey<'_>, limit: u32) -> Result<bool> {
+        self.move_below(root, guard, key, limit)
+    }
+
     fn remove(
         &self,
         root: &TreeRoot,

@@ -8,6 +8,7 @@
 //! `in_key_order` has another pass, whose moves are the same.
 
 mod in_key_order;
+mod leaves;
 
 use crate::backup::is_untouched_copy;
 use crate::database::Database;
@@ -106,9 +107,11 @@ pub struct CompactReport {
     pub passes: u32,
     /// Records looked at, in all passes.
     pub records_read: u64,
-    /// Records moved.
+    /// Records moved, but for those that leaves have taken along.
     pub records_moved: u64,
-    /// Bytes of the records moved, headers and padding included.
+    /// Leaves moved.
+    pub leaves_moved: u64,
+    /// Bytes of the records moved, headers and padding included, and of the leaves.
     pub bytes_moved: u64,
     /// Bytes that the compaction has given back to the file system. A checkpoint meanwhile can have been first, and the
     /// close gives back more: it cuts the file behind the last record.
@@ -153,9 +156,9 @@ impl Compact {
 
     /// Moves records on the caller's thread, and sleeps between leaves to keep the rate. After each leaf, and ten times
     /// a second while it sleeps, `watch` gets the report so far and may end the run. O(n) for each pass, and at most
-    /// four passes; no more memory than a leaf and a record take. In key order it is one pass, which has the keys of
-    /// 8,192 leaves in memory, and calls `watch` each time that it returns to a leaf. Returns once what was moved is
-    /// durable.
+    /// four passes for records and four for leaves; no more memory than a leaf and a record take. In key order it is
+    /// one pass, which has the keys of 8,192 leaves in memory, and calls `watch` each time that it returns to a leaf.
+    /// Returns once what was moved is durable.
     ///
     /// # Errors
     /// [`Invalid`](Error::Invalid): the database is a copy that the next incremental backup can be applied to, and a
@@ -171,14 +174,18 @@ impl Compact {
         self.settle()?;
         match self.in_key_order {
             true => self.lay_in_key_order(&mut watch)?,
-            false => self.move_forwards(&mut watch)?,
+            false => {
+                if self.move_forwards(&mut watch)?.is_continue() {
+                    self.move_leaves(&mut watch)?;
+                }
+            }
         }
         self.report.bytes_released += self.engine.store.storage.give_space_back()?;
         self.damage.map_or(Ok(self.report), Err)
     }
 
     /// Moves the last records into free space before them, in passes.
-    fn move_forwards(&mut self, watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>) -> Result<()> {
+    fn move_forwards(&mut self, watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>) -> Result<ControlFlow<()>> {
         while self.report.passes < MOST_PASSES
             && let Some(limit) = self.engine.store.storage.space().compaction_limit()
         {
@@ -186,11 +193,14 @@ impl Compact {
             self.report.passes += 1;
             let passed = self.pass(limit, watch)?;
             self.settle()?;
-            if passed.is_break() || self.report.records_moved == before {
+            if passed.is_break() {
+                return Ok(passed);
+            }
+            if self.report.records_moved == before {
                 break;
             }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Moves what lies behind the limit.
@@ -326,14 +336,14 @@ impl Compact {
 
 /// Compaction.
 impl Database {
-    /// Begins a compaction of the file `records`: it moves records from its end into free space before it, while
+    /// Begins a compaction: it moves records from the end of the file `records` into free space before it, while
     /// writers continue, and gives the space behind them back to the file system. The close then cuts the file.
     ///
     /// Free space is used again without it, and what is free in whole large pages (2 MiB) goes back by itself after
     /// checkpoints. A compaction is for a database that will stay smaller than it was: what was removed lies between
     /// what remains, and no large page is free as a whole. [`SpaceStats::fragmented_bytes`](crate::SpaceStats) tells
-    /// how much there is to gain. The first large page stays. The file `leaves` keeps its size, and with it the records
-    /// that the design `clustered` has there; its free blocks are used again.
+    /// how much there is to gain. The first large page stays. Then the last leaves move into free blocks before them,
+    /// if leaves of the design can move; the close cuts the file `leaves` behind them.
     ///
     /// A move is a write: it takes log, an open snapshot keeps the former record, an incremental backup has the pair,
     /// and a [feed](crate::Feed) reports it as put once more, with the same value.

@@ -215,6 +215,12 @@ impl<H> Operation<'_, H> {
         }
     }
 
+    /// Moves the leaf that has a key to a free block below a number. Returns whether it did.
+    pub(crate) fn move_leaf(&mut self, tree: &KeyspaceTree, key: &[u8], limit: u32) -> Result<bool> {
+        let moved = self.store.index.move_leaf(&tree.root, &mut self.guard, SearchKey::new(key), limit);
+        moved.map_err(|error| tree.explain(error))
+    }
+
     /// Puts records under their keys, in order, and retires those that they replace. On an error, the puts before it
     /// have taken effect, and the other records are freed.
     pub(crate) fn put_many(

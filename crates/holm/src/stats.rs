@@ -72,7 +72,8 @@ pub struct SpaceStats {
     pub leaves: u64,
     /// Bytes of leaf blocks in use.
     pub leaf_bytes: u64,
-    /// Bytes of leaf blocks that are free, and are used before the file `leaves` grows.
+    /// Bytes of leaf blocks that are free, and are used before the file `leaves` grows. Closing cuts off those behind
+    /// the last leaf; a [compaction](crate::Database::compact) moves leaves before them.
     pub free_leaf_bytes: u64,
     /// Bytes of records in use in the file `records`, headers and padding included. Records in leaf blocks, of the
     /// design `clustered`, are part of `leaf_bytes`.

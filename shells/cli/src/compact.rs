@@ -31,8 +31,12 @@ pub(crate) fn run(args: &Compacted) -> anyhow::Result<Exit> {
         line["disk_bytes_after"] = json!(after);
         stat::json_line(&line)?
     } else {
-        let moved = counted(report.records_moved, "record");
-        format!("{moved} moved, {} bytes\n{before} bytes on disk before, {after} after\n", report.bytes_moved)
+        let moved = [(report.records_moved, "record"), (report.leaves_moved, "leaf block")];
+        let [records, leaves] = moved.map(|(count, what)| counted(count, what));
+        format!(
+            "{records} and {leaves} moved, {} bytes\n{before} bytes on disk before, {after} after\n",
+            report.bytes_moved
+        )
     })?;
     Ok(Exit::Found)
 }

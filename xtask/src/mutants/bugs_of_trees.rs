@@ -145,6 +145,24 @@ pub(super) const OF_TREES: &[Seeded] = &[
         after: "",
     },
     Seeded {
+        name: "a leaf moves to a block that an older state has",
+        file: "crates/holm-medium/src/space/blocks.rs",
+        before: "self.reclaim_retired(label);\n        let mut behind",
+        after: "self.reclaim_retired(Epoch::MAX);\n        let mut behind",
+    },
+    Seeded {
+        name: "a compaction moves leaves backwards",
+        file: "crates/holm-medium/src/space/blocks.rs",
+        before: "Some(block) if block >= limit => behind.push(block)",
+        after: "Some(block) if block < limit => behind.push(block)",
+    },
+    Seeded {
+        name: "a close cuts off a block in use",
+        file: "crates/holm-medium/src/space/blocks.rs",
+        before: "*block + 1 == self.frontier",
+        after: "*block + 9 >= self.frontier",
+    },
+    Seeded {
         name: "an opening by an index forgets the free runs",
         file: "crates/holm-tree/src/leaf_index.rs",
         before: "records.free.clone()",

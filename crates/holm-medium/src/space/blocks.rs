@@ -2,6 +2,7 @@
 
 use super::first_page::{FIRST, LARGE};
 use super::life::Lives;
+use super::released::REGION_BYTES;
 use super::withheld::Withheld;
 use crate::epoch::Epoch;
 use crate::error::Result;
@@ -13,6 +14,10 @@ use std::sync::Arc;
 
 /// Bytes of a leaf block, unless the design says otherwise; always the size of the header.
 pub const BLOCK: u64 = 512;
+
+/// Blocks that a compaction leaves free before its limit, beside a share of those in use: a move takes a few at once,
+/// and what it leaves is free two epochs later.
+const SPARE: u32 = 8;
 
 /// The blocks of the leaf area. Number 0 is the header; if blocks are shorter than the header, it takes several.
 pub(super) struct Blocks {
@@ -133,12 +138,80 @@ impl Blocks {
     /// A free block outside the first large page, unless the area is small.
     fn pop(&mut self) -> Option<u32> {
         while let Some(block) = self.free.pop() {
-            if u64::from(block) * self.size >= FIRST || u64::from(self.frontier) * self.size < LARGE {
+            if !self.is_cold(block) || !self.is_large(self.frontier) {
                 return Some(block);
             }
             self.cold_free.push(block);
         }
         None
+    }
+
+    /// Whether a block lies in the first large page.
+    fn is_cold(&self, block: u32) -> bool {
+        u64::from(block) * self.size < FIRST
+    }
+
+    /// Whether an area of this number of blocks is a large one.
+    fn is_large(&self, blocks: u32) -> bool {
+        u64::from(blocks) * self.size >= LARGE
+    }
+
+    /// Returns the number below which all leaves find room, and from which on blocks would be free; `None` if that is
+    /// too little to gain. From now on, the first free blocks are taken first. O(n log n) in the free blocks.
+    pub(super) fn compaction_limit(&mut self, label: Epoch) -> Option<u32> {
+        if self.withheld.is_some() {
+            return None;
+        }
+        self.reclaim_retired(label);
+        self.free.append(&mut self.cold_free);
+        self.free.sort_unstable_by(|a, b| b.cmp(a));
+        let end = |free: usize| {
+            let in_use = self.frontier - self.first() - free as u32;
+            self.first() + in_use + in_use / 16 + SPARE
+        };
+        let mut limit = end(self.free.len());
+        if self.is_large(limit) {
+            limit = end(self.free.iter().filter(|block| !self.is_cold(**block)).count());
+        }
+        let gain = self.frontier.checked_sub(limit)?;
+        let is_worth_it = u64::from(gain) * self.size >= REGION_BYTES || gain >= self.frontier / 4;
+        is_worth_it.then_some(limit)
+    }
+
+    /// A free block below a number, for an operation labelled `label`; `None` if there is none. The area never grows
+    /// for it.
+    pub(super) fn take_below(&mut self, label: Epoch, limit: u32) -> Option<u32> {
+        if self.withheld.is_some() {
+            return None;
+        }
+        self.reclaim_retired(label);
+        let mut behind = Vec::new();
+        let found = loop {
+            match self.free.pop() {
+                Some(block) if block >= limit => behind.push(block),
+                Some(block) if self.is_cold(block) && self.is_large(limit) => self.cold_free.push(block),
+                found => break found,
+            }
+        };
+        // They are the last to be taken.
+        self.free.splice(0..0, behind);
+        found.inspect(|block| self.lives.taken(*block, label))
+    }
+
+    /// Lowers the frontier to the end of the last block in use, while no thread writes.
+    pub(super) fn lower(&mut self) {
+        self.reclaim_retired(Epoch::MAX);
+        if self.withheld.is_some() {
+            return;
+        }
+        let mut free: Vec<u32> = self.free.iter().chain(&self.cold_free).copied().collect();
+        free.sort_unstable();
+        while free.pop_if(|block| *block + 1 == self.frontier).is_some() {
+            self.frontier -= 1;
+        }
+        let frontier = self.frontier;
+        self.free.retain(|block| *block < frontier);
+        self.cold_free.retain(|block| *block < frontier);
     }
 
     pub(super) fn put_back(&mut self, block: u32) {

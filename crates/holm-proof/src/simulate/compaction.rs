@@ -63,6 +63,7 @@ pub(super) fn compaction(world: &World) -> Result<()> {
             let report = world.db.compact().run(|_| ControlFlow::Continue(()))?;
             world.stage.count("compactions", 1);
             world.stage.count("records moved", report.records_moved);
+            world.stage.count("leaves moved", report.leaves_moved);
             world.stage.count("large pages given back", report.bytes_released >> 21);
             assert_eq!(found(&space)?, contents, "after a compaction");
         }

@@ -56,6 +56,7 @@ impl Plan {
             sync_ns: [0, 1_000_000, 50_000_000][random.random_range(0..3)],
             bulk: 0,
             compacts: false,
+            moves_leaves: false,
             lays: 0,
             markers: if random.random_ratio(1, 4) { random.random_range(1..=2) } else { 0 },
             peeks: random.random_ratio(1, 8),
@@ -100,7 +101,7 @@ impl Plan {
         plan.draw_reclaims(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x9A_6E5), horizon);
         plan.draw_reverted_recoveries(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x6E_BAC));
         plan.draw_stores(&mut Pcg64Mcg::seed_from_u64(seed ^ 0x57_02E5));
-        plan.fills_rooms = plan.solo && !heavy && Pcg64Mcg::seed_from_u64(seed ^ 0xF1_1125).random_ratio(1, 2);
+        plan.draw_leaves();
         plan
     }
 
@@ -187,6 +188,13 @@ impl Plan {
             // Large values have many words: a thread that is stopped often within each would hardly end a put.
             (self.apart, self.stalls) = (64, self.stalls.min(64));
         }
+    }
+
+    /// Leaves that move, and leaves whose rooms are full.
+    fn draw_leaves(&mut self) {
+        self.moves_leaves = !self.is_small() && Pcg64Mcg::seed_from_u64(self.seed ^ 0x5_40A1).random_ratio(1, 8);
+        let fills = Pcg64Mcg::seed_from_u64(self.seed ^ 0xF1_1125).random_ratio(1, 2);
+        self.fills_rooms = self.solo && !self.heavy && fills;
     }
 
     /// A thread that moves records moves those that others change.

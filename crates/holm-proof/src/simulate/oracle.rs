@@ -4,6 +4,7 @@ use super::bulk;
 use super::compaction;
 use super::gone_back;
 use super::marks;
+use super::moving_leaves;
 use super::plan::{Crash, End, Plan, When};
 use super::readers;
 use super::solo::{DOOMED, SOLO, contents, is_possible};
@@ -30,6 +31,7 @@ pub(super) fn judge_answers(world: &World) {
     let now = world.now();
     bulk::compare(&world.db, &lock(&world.notes.bulk), now, now).expect("nothing has failed");
     compaction::compare(&world.db, &lock(&world.notes.hollow), now, now).expect("nothing has failed");
+    moving_leaves::compare(&world.db, &lock(&world.notes.shoal), now, now).expect("nothing has failed");
     let stats = world.db.stats();
     assert_eq!(stats.snapshots.open, 0, "{:?}", stats.snapshots);
     assert_eq!(stats.snapshots.record_bytes, 0, "{:?}", stats.snapshots);
@@ -145,6 +147,7 @@ fn compare(db: &Database, moment: &Moment, floor: u64, notes: &Notes) {
     marks::compare(db, &lock(&notes.marks), floor, now).expect("sound");
     bulk::compare(db, &lock(&notes.bulk), floor, now).expect("sound");
     compaction::compare(db, &lock(&notes.hollow), floor, now).expect("sound");
+    moving_leaves::compare(db, &lock(&notes.shoal), floor, now).expect("sound");
 }
 
 fn compare_generations(db: &Database, now: u64, floor: u64, notes: &Notes) {

@@ -197,6 +197,8 @@ pub struct Plan {
     pub bulk: u64,
     /// Whether a thread compacts the database.
     pub compacts: bool,
+    /// Whether a thread empties leaves, and compacts the database so that others move to their blocks.
+    pub moves_leaves: bool,
     /// How often a thread lays the records of all keyspaces in the order of their keys.
     pub lays: u64,
     /// Threads that set marks.

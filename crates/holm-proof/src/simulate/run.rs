@@ -5,6 +5,7 @@ use super::closing;
 use super::compaction;
 use super::counts::Counts;
 use super::marks;
+use super::moving_leaves;
 use super::oracle;
 use super::plan::Plan;
 use super::readers;
@@ -164,7 +165,7 @@ fn live(world: World, disk: &SimDisk) -> Notes {
     let writers = plan.workers
         + plan.registers
         + plan.markers
-        + [plan.solo, plan.drops, plan.expires, plan.bulk > 0, plan.compacts, plan.lays > 0]
+        + [plan.solo, plan.drops, plan.expires, plan.bulk > 0, plan.compacts, plan.moves_leaves, plan.lays > 0]
             .map(u64::from)
             .iter()
             .sum::<u64>();
@@ -198,6 +199,9 @@ fn live(world: World, disk: &SimDisk) -> Notes {
         }
         if plan.compacts {
             write(Box::new(|| compaction::compaction(world)));
+        }
+        if plan.moves_leaves {
+            write(Box::new(|| moving_leaves::moving_leaves(world)));
         }
         if plan.lays > 0 {
             write(Box::new(|| compaction::lays(world)));

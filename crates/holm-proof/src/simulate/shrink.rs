@@ -57,6 +57,7 @@ fn smaller(plan: &Plan) -> Vec<Plan> {
     add(&|plan| plan.markers = plan.markers.min(1));
     add(&|plan| plan.bulk /= 2);
     add(&|plan| plan.compacts = false);
+    add(&|plan| plan.moves_leaves = false);
     add(&|plan| plan.lays = 0);
     add(&|plan| plan.closing.clear());
     add(&|plan| plan.reopening.clear());

@@ -374,6 +374,16 @@ impl<const BLOCKS: usize, F: Form> Versioned for Buffered<BLOCKS, F> {
         self.make_room_at(context, request, separator)
     }
 
+    const MOVES: bool = BLOCKS == 1;
+
+    fn move_to<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
+    ) -> Split<K::Separator> {
+        self.move_whole(context, request)
+    }
+
     fn remove_slots<M: Medium, K: Keys>(
         &self,
         context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,

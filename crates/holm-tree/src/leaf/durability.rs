@@ -18,6 +18,8 @@ pub trait Durability<L: Leaf>: 'static {
     const TELLS_CHANGES: bool;
     /// As [`Versioned::READ_BLOCK`].
     const READ_BLOCK: Option<ReadBlock>;
+    /// As [`Versioned::MOVES`].
+    const MOVES: bool;
 
     /// As [`Versioned::changed_in`].
     fn changed_in(leaf: &L, epoch: Epoch, out: &mut BlockDifference) -> bool;
@@ -39,6 +41,12 @@ pub trait Durability<L: Leaf>: 'static {
         context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
         request: SplitRequest<'_, '_, L, K>,
         separator: &K::Separator,
+    ) -> Split<K::Separator>;
+    /// As [`Versioned::move_to`].
+    fn move_to<M: Medium, K: Keys>(
+        leaf: &L,
+        context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        request: SplitRequest<'_, '_, L, K>,
     ) -> Split<K::Separator>;
     /// As [`Versioned::remove_slots`].
     fn remove_slots<M: Medium, K: Keys>(
@@ -65,6 +73,7 @@ impl<L: Leaf> Durability<L> for PerOperation {
     const REMOVES_SLOTS: bool = false;
     const TELLS_CHANGES: bool = false;
     const READ_BLOCK: Option<ReadBlock> = None;
+    const MOVES: bool = false;
 
     fn changed_in(_: &L, _: Epoch, _: &mut BlockDifference) -> bool {
         false
@@ -102,6 +111,14 @@ impl<L: Leaf> Durability<L> for PerOperation {
         _: &K::Separator,
     ) -> Split<K::Separator> {
         leaf.split(context, request)
+    }
+
+    fn move_to<M: Medium, K: Keys>(
+        _: &L,
+        _: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        request: SplitRequest<'_, '_, L, K>,
+    ) -> Split<K::Separator> {
+        Split::new(request.own, None)
     }
 
     fn remove_slots<M: Medium, K: Keys>(
@@ -161,6 +178,19 @@ pub trait Versioned: Leaf {
     ) -> Split<K::Separator> {
         let _ = separator;
         self.split(context, request)
+    }
+
+    /// Whether the design has [`Versioned::move_to`].
+    const MOVES: bool = false;
+
+    /// Moves the leaf as it is to the first fresh block. Otherwise as [`Leaf::split`], without a pending pair.
+    fn move_to<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
+    ) -> Split<K::Separator> {
+        let _ = context;
+        Split::new(request.own, None)
     }
 
     /// Removes the pairs that `chosen` selects, with one commit word for each block, however many they are. Passes each
@@ -225,6 +255,7 @@ impl<L: Versioned> Durability<L> for PerEpoch {
     const REMOVES_SLOTS: bool = L::REMOVES_SLOTS;
     const TELLS_CHANGES: bool = L::TELLS_CHANGES;
     const READ_BLOCK: Option<ReadBlock> = L::READ_BLOCK;
+    const MOVES: bool = L::MOVES;
 
     fn changed_in(leaf: &L, epoch: Epoch, out: &mut BlockDifference) -> bool {
         leaf.changed_in(epoch, out)
@@ -262,6 +293,14 @@ impl<L: Versioned> Durability<L> for PerEpoch {
         separator: &K::Separator,
     ) -> Split<K::Separator> {
         leaf.split_at(context, request, separator)
+    }
+
+    fn move_to<M: Medium, K: Keys>(
+        leaf: &L,
+        context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        request: SplitRequest<'_, '_, L, K>,
+    ) -> Split<K::Separator> {
+        leaf.move_to(context, request)
     }
 
     fn remove_slots<M: Medium, K: Keys>(

@@ -2,7 +2,7 @@
 //! anything else of it.
 
 use crate::tools::{Chance, Stop, assert_sound, builder, folder, relaxed};
-use holm::{CompactReport, Database, Error, KeyspaceOptions};
+use holm::{CompactReport, Database, Durability, Error, KeyspaceOptions};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
@@ -39,8 +39,51 @@ fn sparse(db: &Database, count: u32) -> BTreeMap<Vec<u8>, Vec<u8>> {
 }
 
 pub(crate) fn contents(db: &Database) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let space = db.keyspace("reefs").expect("a name");
-    space.iter().map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("sound")).collect()
+    pairs(db.keyspace("reefs").expect("a name").iter())
+}
+
+fn pairs(iter: impl Iterator<Item = holm::Result<(holm::Slice, holm::Slice)>>) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    iter.map(|pair| pair.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("sound")).collect()
+}
+
+/// Leaves that remain lie between blocks that are free. Regression: the file `leaves` kept its length for ever, and in
+/// the design `clustered` all records with it.
+#[test]
+fn leaves_move_forwards_and_the_close_cuts_their_file() {
+    for (design, block) in [("buffered", 512), ("clustered", 4096)] {
+        let folder = folder();
+        let builder = Database::builder().design(design).durability(Durability::OnSync);
+        let db = builder.open(folder.path()).expect("a new database");
+        let space = db.keyspace("reefs").expect("a name");
+        // In no order: leaves that follow each other lie anywhere.
+        let numbers = || (0..40_000_u32).map(|number| number * 7_919 % 40_000);
+        numbers().for_each(|number| space.insert(key(number), [number as u8; 200]).expect("room"));
+        db.sync().expect("a disk");
+        for number in numbers().filter(|number| number % 10 != 3) {
+            assert!(space.remove(key(number)).expect("sound"));
+        }
+        drop(space);
+        let kept = contents(&db);
+        let snapshot = db.snapshot().expect("a sound database");
+        let before = db.stats().space;
+        assert!(before.free_leaf_bytes > before.leaf_bytes, "{design}: {before:?}");
+        let report = compact(&db);
+        assert!(report.leaves_moved > 20, "{design}: {report:?}");
+        assert_eq!(pairs(snapshot.keyspace("reefs").expect("it is there").iter()), kept, "{design}");
+        drop(snapshot);
+        // What the snapshot has kept is free now.
+        let report = compact(&db);
+        assert_eq!(compact(&db).leaves_moved, 0, "{design}: another one finds nothing to do after {report:?}");
+        assert_eq!(contents(&db), kept);
+        assert_sound(&db);
+        let in_use = db.stats().space.leaf_bytes;
+        db.close().expect("a sound close");
+        let len = std::fs::metadata(folder.path().join("leaves")).expect("it is there").len();
+        assert!(len <= in_use * 17 / 16 + 80 * block + MIB / 16, "{design}: {len} for {in_use}");
+        let db = Database::open(folder.path()).expect("sound");
+        assert_eq!(contents(&db), kept);
+        assert_sound(&db);
+    }
 }
 
 /// The first large page gives room, although it is never emptied. Regression: what was free in it did not count, and a

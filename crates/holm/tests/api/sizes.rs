@@ -304,8 +304,8 @@ fn a_leaf_with_records_is_not_merged_and_split_in_turn() {
     (0..4).for_each(|_| db.sync().expect("a disk"));
     let before = db.stats().space;
     for _ in 0..100 {
-        [115, 116].map(|number| space.insert(key(number), value).expect("room"));
-        [116, 115].map(|number| assert!(space.remove(key(number)).expect("sound")));
+        [115, 116].into_iter().for_each(|number| space.insert(key(number), value).expect("room"));
+        [116, 115].into_iter().for_each(|number| assert!(space.remove(key(number)).expect("sound")));
     }
     let after = db.stats().space;
     let pages = |space: &holm::SpaceStats| (space.leaf_bytes + space.free_leaf_bytes) / 4096;

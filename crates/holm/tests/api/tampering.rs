@@ -118,7 +118,7 @@ fn a_backup_takes_no_value_that_is_damaged() {
         let path = folder.path().join("sea.holm");
         let db = Database::builder().design(design).open(&path).expect("a new database");
         let space = db.keyspace("reefs").expect("a name");
-        ["east", "north", "west"].map(|key| space.insert(key, VALUE).expect("room"));
+        ["east", "north", "west"].into_iter().for_each(|key| space.insert(key, VALUE).expect("room"));
         drop(space);
         db.close().expect("a sound close");
         let bytes = std::fs::read(path.join(file)).expect("a file");

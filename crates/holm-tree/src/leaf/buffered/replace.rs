@@ -13,7 +13,7 @@ use super::order::Order;
 use super::{Buffered, Form, SLOTS, Volatile};
 use crate::keys::Keys;
 use crate::leaf::{
-    Home, KeyRange, Leaf, LeafRef, MergeRequest, MergedInto, ReadContext, Split, SplitRequest, WriteContext,
+    Home, KeyRange, Leaf, LeafRef, MergeRequest, MergedInto, ReadContext, Split, SplitRequest, Versioned, WriteContext,
 };
 use crate::pairs::arrange;
 use holm_medium::{Medium, WriteHandle};
@@ -232,13 +232,37 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
             return split;
         }
         // Old versions fill the leaf.
+        self.renew(context, &request, &pairs)
+    }
+
+    /// Moves all pairs of the leaf into fresh blocks, the first ones of them.
+    fn renew<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
+        request: &SplitRequest<'_, '_, Self, K>,
+        pairs: &[MovingPair],
+    ) -> Split<K::Separator> {
+        let SplitRequest { own, fresh: [left, right], spare, .. } = *request;
         let (read, handle) = context.parts();
         let outgoing = self.filled(own, read);
         let all = [&[left, right], spare].concat();
-        let contents = Contents { pairs: &pairs, home: self.home(), origin: Self::origin(&outgoing, own) };
-        let used = Self::fill_blocks(&all, keys, handle, contents);
+        let contents = Contents { pairs, home: self.home(), origin: Self::origin(&outgoing, own) };
+        let used = Self::fill_blocks(&all, read.keys, handle, contents);
         Self::supersede(handle, &outgoing, &[used]);
         Split::new(left.number, None)
+    }
+
+    /// See [`Versioned::move_to`](crate::leaf::Versioned::move_to).
+    pub(super) fn move_whole<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
+    ) -> Split<K::Separator> {
+        if !<Self as Versioned>::MOVES {
+            return Split::new(request.own, None);
+        }
+        let pairs = self.ordered(context.read, Self::SPLIT_FROM);
+        self.renew(context, &request, &pairs)
     }
 
     /// See [`Versioned::split_at`](crate::leaf::Versioned::split_at).

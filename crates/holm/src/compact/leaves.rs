@@ -1,0 +1,50 @@
+//! The passes that move the last leaves forwards, so that the close cuts the file `leaves` behind them.
+
+use super::{Compact, CompactReport, MOST_PASSES};
+use crate::error::Result;
+use crate::keyspace_tree::KeyspaceTree;
+use crate::operation::Operation;
+use std::ops::ControlFlow;
+
+impl Compact {
+    /// Moves the last leaves into free blocks before them, in passes.
+    pub(super) fn move_leaves(&mut self, watch: &mut impl FnMut(&CompactReport) -> ControlFlow<()>) -> Result<()> {
+        if !self.engine.store.index.capabilities().moves_leaves {
+            return Ok(());
+        }
+        for _ in 0..MOST_PASSES {
+            let store = &self.engine.store;
+            let Some(limit) = store.storage.space().leaf_compaction_limit(store.clock().durable()) else { break };
+            let before = self.report.leaves_moved;
+            self.report.passes += 1;
+            let passed = self.each_leaf(watch, |compact, tree, low, _| {
+                compact.copy_keys(tree, low, |_| Vec::new())?;
+                let next = compact.cursor.edge.take();
+                if compact.cursor.leaf_version.leaf() >= limit {
+                    compact.move_leaf(tree, low, limit)?;
+                }
+                Ok(ControlFlow::Continue(next))
+            })?;
+            // What the leaves have left is free then.
+            self.pass_epochs()?;
+            if passed.is_break() || self.report.leaves_moved == before {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the leaf that has a key, and counts it. Waits for no durability: no caller can observe the move.
+    fn move_leaf(&mut self, tree: &KeyspaceTree, key: &[u8], limit: u32) -> Result<()> {
+        let store = &self.engine.store;
+        let bytes = store.storage.space().block_bytes();
+        let mut operation = Operation::begin_with_bytes(store, bytes)?;
+        tree.check_not_dropped()?;
+        if operation.move_leaf(tree, key, limit)? {
+            operation.finish_later();
+            self.report.leaves_moved += 1;
+            self.report.bytes_moved += bytes;
+        }
+        Ok(())
+    }
+}
