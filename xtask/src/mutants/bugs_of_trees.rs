@@ -145,12 +145,6 @@ pub(super) const OF_TREES: &[Seeded] = &[
         after: "",
     },
     Seeded {
-        name: "a leaf moves to a block that an older state has",
-        file: "crates/holm-medium/src/space/blocks.rs",
-        before: "self.reclaim_retired(label);\n        let mut behind",
-        after: "self.reclaim_retired(Epoch::MAX);\n        let mut behind",
-    },
-    Seeded {
         name: "a compaction moves leaves backwards",
         file: "crates/holm-medium/src/space/blocks.rs",
         before: "Some(block) if block >= limit => behind.push(block)",
@@ -160,7 +154,7 @@ pub(super) const OF_TREES: &[Seeded] = &[
         name: "a close cuts off a block in use",
         file: "crates/holm-medium/src/space/blocks.rs",
         before: "*block + 1 == self.frontier",
-        after: "*block + 9 >= self.frontier",
+        after: "*block < self.frontier",
     },
     Seeded {
         name: "an opening by an index forgets the free runs",
