@@ -127,7 +127,7 @@ impl Keyspace {
     /// # Errors
     /// - [`Dropped`](Error::Dropped): the keyspace was dropped.
     /// - [`Corrupt`](Error::Corrupt): the key's leaf, or the lengths of its record, are damaged. No read compares a
-    ///   value with its checksum; [`Database::check`], a [scrub](crate::Database::scrub) and a
+    ///   value with its checksum; [`Database::check`](crate::Database::check), a [scrub](crate::Database::scrub) and a
     ///   [backup](crate::Database::backup_to) do.
     /// - [`Poisoned`](Error::Poisoned), [`NoSpace`](Error::NoSpace): only in [`Strict`](crate::Durability::Strict), if
     ///   the result cannot be made durable.
