@@ -107,6 +107,8 @@ fn report(what: &str, records: &mut Records) {
     );
 }
 
+const PROGRAMS: [&str; 5] = ["drift", "reopen", "large", "random", "load"];
+
 /// Does one pass.
 fn pass(program: &str, number: usize, records: &mut Records, random: &mut Random) -> Result<(), holm::Error> {
     match program {
@@ -130,7 +132,7 @@ fn pass(program: &str, number: usize, records: &mut Records, random: &mut Random
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (program, folder) = match &arguments[..] {
-        [program, folder, ..] => (program.as_str(), Path::new(folder)),
+        [program, folder, ..] if PROGRAMS.contains(&program.as_str()) => (program.as_str(), Path::new(folder)),
         _ => return Err("arguments: PROGRAM FOLDER [PASSES] [compact]".into()),
     };
     let passes = arguments.get(2).map_or(Ok(10), |passes| passes.parse())?;

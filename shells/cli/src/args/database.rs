@@ -78,9 +78,10 @@ pub(crate) struct Swept {
 }
 
 pub(super) const COMPACT: &str = "\
-Moves records from the end of the file `records` into free space before it, and cuts the file. Prints what was moved \
-and how many bytes the database has on the disk, before and after. Needs no free space beside the database. After a \
-compaction, no incremental backup can be applied to a restored database, so such a database is left alone.
+Moves records from the end of the file `records` into free space before it, and leaves likewise in the file `leaves`, \
+and cuts both files. Prints what was moved and how many bytes the database has on the disk, before and after. Needs no \
+free space beside the database. After a compaction, no incremental backup can be applied to a restored database, so \
+such a database is left alone.
 
 With --in-key-order it lays records together in the order of their keys instead, which makes scans of data larger than \
 memory faster. That needs free space on the disk for as many bytes as are moved.

@@ -25,7 +25,10 @@ fn a_scrub_names_the_damaged_record() {
     assert!(printed.contains("damage: keyspace \"default\": record at 0x"), "{printed}");
     assert!(printed.contains("(key \"key007\")") && printed.ends_with("1 damage\n"), "{printed}");
     let json = sea.holm("scrub db --json").with(2);
-    assert!(json.contains("\"damage_count\":1") && json.contains("\"record\":{\"offset\":"), "{json}");
+    assert!(
+        json.contains("\"damage_count\":1") && json.contains("\"record\":{\"file\":\"records\",\"offset\":"),
+        "{json}"
+    );
     sea.holm("put sound north coral").with(0);
     assert!(sea.holm("scrub sound").with(0).ends_with("no damage\n"));
 }
