@@ -161,6 +161,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
         limit: u32,
     ) -> Result<bool> {
+        if !DurabilityOf::<D>::MOVES {
+            return Ok(false);
+        }
         Ok(self.split_at_point(root, guard, search_key, &SplitPoint::Below(limit))?.leaves.is_some())
     }
 
@@ -203,13 +206,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             };
             match fresh_block {
                 Ok(Some(fresh_block)) => taken.push(fresh_block),
-                Ok(None) => {
+                too_few => {
                     taken.into_iter().for_each(|fresh_block| self.unused(fresh_block));
-                    return Ok(None);
-                }
-                Err(error) => {
-                    taken.into_iter().for_each(|fresh_block| self.unused(fresh_block));
-                    return Err(error);
+                    return too_few.map(|_| None);
                 }
             }
         }

@@ -13,7 +13,7 @@ use super::order::Order;
 use super::{Buffered, Form, SLOTS, Volatile};
 use crate::keys::Keys;
 use crate::leaf::{
-    Home, KeyRange, Leaf, LeafRef, MergeRequest, MergedInto, ReadContext, Split, SplitRequest, Versioned, WriteContext,
+    Home, KeyRange, Leaf, LeafRef, MergeRequest, MergedInto, ReadContext, Split, SplitRequest, WriteContext,
 };
 use crate::pairs::arrange;
 use holm_medium::{Medium, WriteHandle};
@@ -258,9 +258,6 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
         request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        if !<Self as Versioned>::MOVES {
-            return Split::new(request.own, None);
-        }
         let pairs = self.ordered(context.read, Self::SPLIT_FROM);
         self.renew(context, &request, &pairs)
     }
