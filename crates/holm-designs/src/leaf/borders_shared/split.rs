@@ -180,16 +180,17 @@ impl BordersShared {
     ) -> Split<K::Separator> {
         let stays = Split::new(request.own, None);
         let known = context.read.volatile;
+        let pending = request.room_for.pair();
         // If the caller does not say which pair found no room, the first leaf believes that it is full.
-        let key = request.room_for.pair().map_or(u64::MAX, |pending| K::head(pending.search_key, 0));
+        let key = pending.map_or(u64::MAX, |pending| K::head(pending.search_key, 0));
         let shuns = self.shuns(key);
         let present = |pending: PendingPair<'_, K>| self.find(context.read, pending.search_key).is_some();
-        if known.free() != 0 && !shuns || request.room_for.pair().is_some_and(present) {
+        if known.free() != 0 && !shuns || pending.is_some_and(present) {
             return stays;
         }
-        let new = request.room_for.pair().map(|pending| Slot { head: key, payload: pending.payload });
+        let new = pending.map(|pending| Slot { head: key, payload: pending.payload });
         let pairs = self.placed(context.read, new);
-        if known.is_lent() && (request.room_for.pair().is_none() || !shuns) {
+        if known.is_lent() && (pending.is_none() || !shuns) {
             return self.replace(context, &request, &pairs);
         }
         self.split_off(context, &request, &pairs)
