@@ -92,8 +92,7 @@ fn value(number: u64) -> Vec<u8> {
 /// If it is not.
 pub(super) fn compare(db: &Database, changes: &[Change], floor: u64, now: u64) -> Result<()> {
     let found = db.existing_keyspace(HOLLOW)?.map_or(Ok(Contents::new()), |space| found(&space))?;
-    let least = changes.iter().take_while(|(_, ended)| ended.is_some_and(|ended| ended < floor)).count() as u64;
-    let most = changes.iter().take_while(|(began, _)| *began < now).count() as u64;
+    let (least, most) = present(changes, floor, now);
     let mut contents = Contents::new();
     for number in 0..least {
         apply(&mut contents, number);
@@ -105,6 +104,14 @@ pub(super) fn compare(db: &Database, changes: &[Change], floor: u64, now: u64) -
     }
     assert!(fits, "changes around a compaction are no prefix of {least} to {most}: {found:?}");
     Ok(())
+}
+
+/// How many changes must be present, those that ended before `floor`, and how many may be, those that began before
+/// `now`.
+pub(super) fn present(changes: &[Change], floor: u64, now: u64) -> (u64, u64) {
+    let least = changes.iter().take_while(|(_, ended)| ended.is_some_and(|ended| ended < floor)).count() as u64;
+    let most = changes.iter().take_while(|(began, _)| *began < now).count() as u64;
+    (least, most)
 }
 
 /// The number of the put that each key has.

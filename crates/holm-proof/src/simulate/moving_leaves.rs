@@ -1,6 +1,7 @@
 //! A thread that empties leaves before those of other threads, so that a compaction moves these forwards while they
 //! change.
 
+use super::compaction::{Change, present};
 use super::world::{World, lock};
 use holm::{Batch, Database, Result};
 use std::ops::ControlFlow;
@@ -13,9 +14,6 @@ const KEYS: u64 = 500;
 
 /// Fills and clearances, in turn.
 const ROUNDS: u64 = 4;
-
-/// When a round began and ended. The round with number `n` is the `n`-th of them.
-pub(super) type Round = (u64, Option<u64>);
 
 /// The value of all keys after a round; `None` if there are none.
 fn value(round: u64) -> Option<[u8; 8]> {
@@ -49,13 +47,12 @@ pub(super) fn moving_leaves(world: &World) -> Result<()> {
 ///
 /// # Panics
 /// If it is not.
-pub(super) fn compare(db: &Database, rounds: &[Round], floor: u64, now: u64) -> Result<()> {
+pub(super) fn compare(db: &Database, rounds: &[Change], floor: u64, now: u64) -> Result<()> {
     let found: Vec<_> = match db.existing_keyspace(SHOAL)? {
         Some(space) => space.iter().collect::<Result<_>>()?,
         None => Vec::new(),
     };
-    let least = rounds.iter().take_while(|(_, ended)| ended.is_some_and(|ended| ended < floor)).count() as u64;
-    let most = rounds.iter().take_while(|(began, _)| *began < now).count() as u64;
+    let (least, most) = present(rounds, floor, now);
     let is_left_by = |done: u64| match done.checked_sub(1).and_then(value) {
         Some(value) => {
             let keys = found.iter().map(|(key, _)| key[..].try_into().map_or(KEYS, u64::from_be_bytes));

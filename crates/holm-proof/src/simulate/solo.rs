@@ -67,10 +67,12 @@ pub(super) fn solo(world: &World) -> Result<()> {
         let (key, kind) = (random.random_range(0..KEYS), random.random_range(0..8));
         let value = |random: &mut Pcg64Mcg| {
             let (longest, often) = if world.plan.heavy { (LONGEST_LARGE, 4) } else { (LONGEST, 1) };
-            let len = match () {
-                () if fills_rooms && random.random_ratio(9, 10) => ROOM_LENGTHS[random.random_range(0..6)],
-                () if random.random_ratio(often, 8) => random.random_range(0..longest),
-                () => 8,
+            let len = if fills_rooms && random.random_ratio(9, 10) {
+                ROOM_LENGTHS[random.random_range(0..ROOM_LENGTHS.len())]
+            } else if random.random_ratio(often, 8) {
+                random.random_range(0..longest)
+            } else {
+                8
             };
             Some(vec![random.random(); len])
         };

@@ -3,7 +3,6 @@
 use super::bulk::Puts;
 use super::compaction::Change;
 use super::marks::Marks;
-use super::moving_leaves::Round;
 use super::plan::{Plan, What};
 use super::solo::Step;
 use super::stage::{FOLDER, Stage};
@@ -65,7 +64,7 @@ pub(super) struct Notes {
     pub(super) marks: Mutex<Marks>,
     pub(super) bulk: Mutex<Puts>,
     pub(super) hollow: Mutex<Vec<Change>>,
-    pub(super) shoal: Mutex<Vec<Round>>,
+    pub(super) shoal: Mutex<Vec<Change>>,
 }
 
 /// A backup.
