@@ -1,9 +1,10 @@
 //! The removal of a range of keys, leaf by leaf.
 //!
-//! Each leaf is latched, validated and emptied on its own, with one commit word per block for any number of pairs. So
-//! the removal takes O(leaves), and no record is read except where a bound divides equal heads. It is not one
-//! operation: each leaf has its own label. Labels rise from leaf to leaf, so a crash leaves the range removed from its
-//! low end up to some leaf.
+//! Each leaf is latched, validated and emptied on its own. A leaf of one block is emptied by one commit word for any
+//! number of pairs. So the removal takes O(leaves), and no record is read except where a bound divides equal heads. In
+//! leaves of several blocks, each run of keys that lie in one block has a commit word of its own, and the records of
+//! equal heads are read. The removal is not one operation: each leaf has its own label. Labels rise from leaf to leaf,
+//! and words are committed in key order, so a crash leaves the range removed from its low end up to some key.
 //!
 //! **A put is before or after**: a put latches the leaf of its key. If it comes before the removal of that leaf, its
 //! pair is removed. If it comes after, it stays: the removal goes on at the end of the leaf's range and looks at no

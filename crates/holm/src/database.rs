@@ -190,9 +190,10 @@ impl Database {
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
-    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
-    /// # use holm::KeyspaceOptions;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::{Database, KeyspaceOptions, Sweep};
     /// # use std::time::Duration;
+    /// let db = Database::builder().sweep(Sweep::Manual).open(&path)?; // else the background may remove it first
     /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
     /// tides.insert_for("north", "high", Duration::ZERO)?;
     /// tides.insert("south", "low")?;

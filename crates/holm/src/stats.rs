@@ -215,9 +215,10 @@ pub struct SnapshotStats {
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
-/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
-/// use holm::KeyspaceOptions;
+/// # let path = folder.path().join("sea.holm");
+/// use holm::{Database, KeyspaceOptions, Sweep};
 /// use std::time::Duration;
+/// let db = Database::builder().sweep(Sweep::Manual).open(&path)?;
 /// let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
 /// tides.insert_for("north", "high", Duration::ZERO)?;
 /// db.sweep()?;

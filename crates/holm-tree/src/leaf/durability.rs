@@ -193,7 +193,7 @@ pub trait Versioned: Leaf {
         Split::new(request.own, None)
     }
 
-    /// Removes the pairs that `chosen` selects, with one commit word for each block, however many they are. Passes each
+    /// Removes the pairs that `chosen` selects, by few commit words in key order, however many they are. Passes each
     /// to `removed`, whose caller frees it. `chosen` may follow a slot's payload.
     fn remove_slots<M: Medium, K: Keys>(
         &self,

@@ -25,7 +25,8 @@ fn works(db: &Database) -> Tested {
     assert!(feed.next(Duration::from_secs(60))?.is_some_and(|changes| !changes.is_empty()));
     let tides = db.keyspace_with("tides", &KeyspaceOptions::new().expires(true))?;
     tides.insert_for("high", "", Duration::ZERO)?;
-    assert_eq!(db.sweep()?, 1);
+    db.sweep()?; // if the background has not been here yet
+    assert_eq!(tides.len()?, 0);
     db.drop_keyspace("tides")?;
     let report = db.check()?;
     assert!(report.faults.is_empty(), "{:?}", report.faults);
