@@ -31,7 +31,8 @@ const KEY_WORDS: usize = 8;
 pub(super) enum Unknown {
     /// They are more than any feed takes.
     TooMany,
-    /// A record or block is damaged, which only a fault of the memory or the disk can cause.
+    /// A record or block is damaged, which only a fault of the memory or the disk can cause. The file is named without
+    /// its folder.
     Damaged(Error),
 }
 
@@ -159,8 +160,14 @@ fn damaged(offset: u64, what: &'static str, found: &str, expected: &str) -> Unkn
 }
 
 fn no_record(payload: u64) -> Unknown {
-    let (offset, (found, expected)) = (Place::of(payload).offset, ("none".into(), "the one that its leaf had".into()));
-    Unknown::Damaged(Error::Corrupt { path: "records".into(), offset, what: "a record", found, expected })
+    let (place, found, expected) = (Place::of(payload), "none".into(), "the one that its leaf had".into());
+    Unknown::Damaged(Error::Corrupt {
+        path: place.file().into(),
+        offset: place.offset,
+        what: "a record",
+        found,
+        expected,
+    })
 }
 
 fn mark_of(value: &[u8]) -> Option<u64> {

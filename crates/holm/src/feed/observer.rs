@@ -10,11 +10,13 @@ use holm_medium::sync::Mutex;
 use holm_medium::sync::atomic::Ordering::Relaxed;
 use holm_medium::{Epoch, EpochObserver, MediumError};
 use holm_tree::ReadDifference;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 /// Gives the changes of epochs to the feeds.
 pub(crate) struct FeedObserver {
     subscribers: Arc<Subscribers>,
+    folder: PathBuf,
     /// Only the group-commit thread takes it.
     difference: Mutex<Difference>,
 }
@@ -22,11 +24,13 @@ pub(crate) struct FeedObserver {
 impl FeedObserver {
     pub(crate) fn new(
         subscribers: Arc<Subscribers>,
+        folder: &Path,
         read: ReadDifference,
         keys: Records,
         block_bytes: u64,
     ) -> FeedObserver {
-        FeedObserver { subscribers, difference: Mutex::new(Difference::new(read, keys, block_bytes)) }
+        let difference = Mutex::new(Difference::new(read, keys, block_bytes));
+        FeedObserver { subscribers, folder: folder.into(), difference }
     }
 }
 
@@ -57,7 +61,7 @@ impl EpochObserver for FeedObserver {
             Err(unknown) => {
                 let end = match unknown {
                     Unknown::TooMany => End::Lagged,
-                    Unknown::Damaged(error) => End::Failed(error),
+                    Unknown::Damaged(error) => End::Failed(error.within(&self.folder)),
                 };
                 lagged += if matches!(end, End::Lagged) { queues.len() } else { 0 };
                 queues.iter().for_each(|queue| queue.end(end.clone()));

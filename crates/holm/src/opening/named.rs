@@ -79,7 +79,7 @@ impl Completed<'_> {
         let subscribers = store.index.block_difference().map(|_| Arc::new(Subscribers::default()));
         let observer = subscribers.clone().zip(store.index.block_difference()).map(|(subscribers, read)| {
             let (keys, block_bytes) = (store.keys.clone(), storage.space.block_bytes());
-            Arc::new(FeedObserver::new(subscribers, read, keys, block_bytes)) as Arc<dyn EpochObserver>
+            Arc::new(FeedObserver::new(subscribers, &store.path, read, keys, block_bytes)) as Arc<dyn EpochObserver>
         });
         let pace = builder.durability.pace();
         let background = Background::start(storage.clone(), state, latest, pace, per_epoch, observer)

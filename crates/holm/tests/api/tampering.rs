@@ -5,10 +5,14 @@ use holm::{DamagedPlace, Database, Durability, Error};
 use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::time::Duration;
 
 /// Bytes of a leaf block of the design `buffered`, and where its fingerprints lie.
 const BLOCK: usize = 512;
 const FINGERPRINTS: std::ops::Range<usize> = 24..52;
+
+/// Longer than any test takes.
+const LONG: Duration = Duration::from_secs(3_600);
 
 /// No record is damaged, and all keys are in order: only a look at each key of a leaf tells that a get misses one.
 #[test]
@@ -106,6 +110,34 @@ fn a_scan_and_a_backup_pass_over_no_record_that_is_damaged() {
         assert!(backup.as_ref().err().is_some_and(is_found), "{number}: {backup:?}");
         records.write_all_at(&bytes[at..at + 3], at as u64).expect("a file");
         assert_eq!(space.iter().filter(Result::is_ok).count(), 16);
+    }
+}
+
+/// A record whose length is damaged before its epoch is read: the feed ends with the record's place.
+#[test]
+fn a_feed_that_meets_damage_says_where() {
+    for (design, file) in [("buffered", "records"), ("holm", "records"), ("clustered", "leaves")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let builder = Database::builder().design(design).durability(Durability::Buffered { interval: LONG });
+        let db = builder.open(folder.path()).expect("a new database");
+        let space = db.keyspace("reefs").expect("a name");
+        let mut feed = db.feed(1 << 20).expect("a feed");
+        space.insert("north", "coral coral coral").expect("room");
+        let whole = folder.path().join(file);
+        let bytes = std::fs::read(&whole).expect("a file");
+        let at = bytes.windows(10).position(|window| window == b"northcoral").expect("it was stored");
+        let file = std::fs::OpenOptions::new().write(true).open(&whole).expect("a file");
+        let record = at as u64 - 8;
+        file.write_all_at(&[0xff; 8], record).expect("a file");
+        db.sync().expect("room");
+        let told = loop {
+            match feed.next(LONG) {
+                Ok(Some(_)) => {}
+                told => break told,
+            }
+        };
+        let is_found = matches!(&told, Err(Error::Corrupt { path, offset, .. }) if *path == whole && *offset == record);
+        assert!(is_found, "{design}: {told:?}");
     }
 }
 
