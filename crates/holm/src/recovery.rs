@@ -45,8 +45,7 @@ pub struct Recovery {
     /// the open compared each with its checksum, and read the keys of the others alone.
     pub leaves_from_index: u64,
     /// The number of blocks of leaves that the open looked at. After [`from_index`](Recovery::from_index), these are
-    /// the catalog's. Otherwise they are all that the file has, also free ones: what an open costs grows with them. 0
-    /// after an open to read only.
+    /// the catalog's. Otherwise they are all that the file has, also free ones: what an open costs grows with them.
     pub blocks_read: u64,
     /// A description of each damage that costs no data. An open for writing has repaired the superblock.
     pub damaged: Vec<String>,

@@ -26,8 +26,9 @@ pub(super) struct ToRead {
 impl ClosedFiles {
     /// Builds the trees from the leaves.
     pub(super) fn rebuild(self, threads: usize) -> Result<Unnamed<ToRead>> {
-        let ClosedFiles { store, active, recovery, lock } = self;
+        let ClosedFiles { store, active, mut recovery, lock } = self;
         let rebuilt = store.index.rebuild(RecoveryPoint::Visible, active, threads)?;
+        recovery.blocks_read = rebuilt.blocks_read;
         Ok(Unnamed::new(store, rebuilt.roots, recovery, ToRead { lock }))
     }
 }

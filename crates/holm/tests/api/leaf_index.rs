@@ -85,6 +85,10 @@ fn sessions_that_open_by_the_index_agree_with_those_that_read_the_leaves() {
         let leaves = found.space.leaves;
         assert_eq!(by_index.recovery().blocks_read, 1, "session {session}: of {leaves} leaves, the catalog's");
         by_index.close().expect("closing");
+        let reader = Database::open_read_only(&path).expect("sound");
+        let looked_at = (reader.recovery().from_index, reader.recovery().blocks_read >= leaves);
+        assert_eq!(looked_at, (false, true), "session {session}: to read only, of {leaves} leaves");
+        drop(reader);
         let aside = std::fs::read(path.join("index")).expect("there");
         std::fs::remove_file(path.join("index")).expect("there");
         let by_leaves = Database::open(&path).expect("sound");
