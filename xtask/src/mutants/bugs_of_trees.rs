@@ -145,10 +145,16 @@ pub(super) const OF_TREES: &[Seeded] = &[
         after: "",
     },
     Seeded {
-        name: "a compaction moves leaves backwards",
+        name: "a compaction passes over the blocks before its limit",
         file: "crates/holm-medium/src/space/blocks.rs",
-        before: "Some(block) if block >= limit => behind.push(block)",
-        after: "Some(block) if block < limit => behind.push(block)",
+        before: "Some(block) if block >= limit => self.behind.push_front(block)",
+        after: "Some(block) if block < limit => self.behind.push_front(block)",
+    },
+    Seeded {
+        name: "what leaves have left behind a compaction is taken first",
+        file: "crates/holm-medium/src/space/blocks.rs",
+        before: "if block < self.leaves_end {",
+        after: "if block < u32::MAX {",
     },
     Seeded {
         name: "a close cuts off a block in use",

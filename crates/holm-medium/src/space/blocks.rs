@@ -28,6 +28,11 @@ pub(super) struct Blocks {
     free: Vec<u32>,
     /// Free blocks in the first large page, which are not used while there are others.
     cold_free: Vec<u32>,
+    /// After a compaction: the number before which all leaves are to lie. It rises once the blocks before it are used
+    /// up. Otherwise greater than any block.
+    leaves_end: u32,
+    /// Free blocks that are taken last, the first one at the back: without them, the close cuts the file there.
+    behind: VecDeque<u32>,
     retired: VecDeque<(Epoch, u32)>,
     retention: Arc<Retention>,
     lives: Lives,
@@ -42,6 +47,8 @@ impl Blocks {
             frontier: 1,
             free: Vec::new(),
             cold_free: Vec::new(),
+            leaves_end: u32::MAX,
+            behind: VecDeque::new(),
             retired: VecDeque::new(),
             retention,
             lives: Lives::default(),
@@ -75,6 +82,8 @@ impl Blocks {
         self.lives.found(found, &free);
         self.free = free;
         self.cold_free.clear();
+        self.behind.clear();
+        self.leaves_end = u32::MAX;
         // Recovery has found the blocks that were retired before either free or in use. Kept here as well, such a
         // block would be allocated twice.
         self.retired.clear();
@@ -131,19 +140,39 @@ impl Blocks {
         {
             self.retired.pop_front();
             self.lives.reclaimed(block, label);
-            self.free.push(block);
+            self.add_free(block);
         }
     }
 
-    /// A free block outside the first large page, unless the area is small.
+    /// A free block outside the first large page, unless the area is small or a compaction makes it small.
     fn pop(&mut self) -> Option<u32> {
-        while let Some(block) = self.free.pop() {
-            if !self.is_cold(block) || !self.is_large(self.frontier) {
+        loop {
+            let block = match (self.free.pop(), self.behind.back()) {
+                (Some(block), _) => block,
+                (None, Some(&block)) => {
+                    self.behind.pop_back();
+                    self.leaves_end = self.leaves_end.max(block + 1);
+                    block
+                }
+                (None, None) => {
+                    self.leaves_end = u32::MAX;
+                    return None;
+                }
+            };
+            if !self.is_cold(block) || !self.is_large(self.frontier.min(self.leaves_end)) {
                 return Some(block);
             }
             self.cold_free.push(block);
         }
-        None
+    }
+
+    /// Adds a block to the free ones.
+    fn add_free(&mut self, block: u32) {
+        if block < self.leaves_end {
+            self.free.push(block);
+        } else {
+            self.behind.push_front(block);
+        }
     }
 
     /// Whether a block lies in the first large page.
@@ -157,13 +186,15 @@ impl Blocks {
     }
 
     /// Returns the number below which all leaves find room, and from which on blocks would be free; `None` if that is
-    /// too little to gain. From now on, the first free blocks are taken first. O(n log n) in the free blocks.
+    /// too little to gain. From now on, the first free blocks are taken first, and those behind the number last, also
+    /// those that become free later. O(n log n) in the free blocks.
     pub(super) fn compaction_limit(&mut self, label: Epoch) -> Option<u32> {
         if self.withheld.is_some() {
             return None;
         }
         self.reclaim_retired(label);
         self.free.append(&mut self.cold_free);
+        self.free.extend(self.behind.drain(..));
         self.free.sort_unstable_by(|a, b| b.cmp(a));
         let end = |free: usize| {
             let in_use = self.frontier - self.first() - free as u32;
@@ -173,6 +204,9 @@ impl Blocks {
         if self.is_large(limit) {
             limit = end(self.free.iter().filter(|block| !self.is_cold(**block)).count());
         }
+        self.leaves_end = limit;
+        let behind = self.free.partition_point(|block| *block >= limit);
+        self.behind.extend(self.free.drain(..behind));
         let gain = self.frontier.checked_sub(limit)?;
         let is_worth_it = u64::from(gain) * self.size >= REGION_BYTES || gain >= self.frontier / 4;
         is_worth_it.then_some(limit)
@@ -185,16 +219,13 @@ impl Blocks {
             return None;
         }
         self.reclaim_retired(label);
-        let mut behind = Vec::new();
         let found = loop {
             match self.free.pop() {
-                Some(block) if block >= limit => behind.push(block),
+                Some(block) if block >= limit => self.behind.push_front(block),
                 Some(block) if self.is_cold(block) && self.is_large(limit) => self.cold_free.push(block),
                 found => break found,
             }
         };
-        // They are the last to be taken.
-        self.free.splice(0..0, behind);
         found.inspect(|block| self.lives.taken(*block, label))
     }
 
@@ -204,7 +235,7 @@ impl Blocks {
         if self.withheld.is_some() {
             return;
         }
-        let mut free: Vec<u32> = self.free.iter().chain(&self.cold_free).copied().collect();
+        let mut free: Vec<u32> = self.free.iter().chain(&self.cold_free).chain(&self.behind).copied().collect();
         free.sort_unstable();
         while free.pop_if(|block| *block + 1 == self.frontier).is_some() {
             self.frontier -= 1;
@@ -212,12 +243,13 @@ impl Blocks {
         let frontier = self.frontier;
         self.free.retain(|block| *block < frontier);
         self.cold_free.retain(|block| *block < frontier);
+        self.behind.retain(|block| *block < frontier);
     }
 
     pub(super) fn put_back(&mut self, block: u32) {
         self.expect_allocated(block);
         self.lives.put_back(block);
-        self.free.push(block);
+        self.add_free(block);
     }
 
     pub(super) fn retire(&mut self, epoch: Epoch, block: u32) {
@@ -234,6 +266,6 @@ impl Blocks {
 
     /// The number of blocks that hold no leaf.
     pub(super) fn unused(&self) -> u64 {
-        (self.free.len() + self.cold_free.len() + self.retired.len()) as u64
+        (self.free.len() + self.cold_free.len() + self.behind.len() + self.retired.len()) as u64
     }
 }

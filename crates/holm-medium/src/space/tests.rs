@@ -242,6 +242,43 @@ fn large_pages_behind_the_last_record_are_given_back_until_the_frontier_is_there
     assert!(space.record_space().is_some(), "live and free bytes are all of it");
 }
 
+/// The leaves of a large area that is to become small find room in its first large page, also after others have taken
+/// blocks. Regression: the first split beside a compaction passed over all of them, and no leaf could move.
+#[test]
+fn a_compaction_finds_the_blocks_of_the_first_large_page() {
+    let medium = medium(LARGE as usize);
+    let space = Space::new();
+    let blocks: Vec<_> = (1..LARGE / BLOCK).map(|_| space.take_block_at(&medium, 9).expect("room")).collect();
+    blocks.iter().rev().skip(100).for_each(|block| space.return_block(*block));
+    let limit = space.leaf_compaction_limit(9).expect("almost all of it is free");
+    assert!(u64::from(limit) * BLOCK < FIRST, "{limit}");
+    let taken = space.take_block_at(&medium, 10).expect("room");
+    assert!(taken < limit, "{taken} of {limit}");
+    assert!(lock(&space.blocks).take_below(10, limit).is_some());
+}
+
+/// What leaves have left at the end of the area is used last, so that the area ends before it. Regression: what had
+/// become free last was used first, and after one split the file had its former length.
+#[test]
+fn blocks_behind_a_compaction_are_used_last() {
+    let medium = medium(LARGE as usize);
+    let space = Space::new();
+    let blocks: Vec<_> = (0..1000).map(|_| space.take_block_at(&medium, 9).expect("room")).collect();
+    let (before, last) = blocks.split_at(900);
+    before.iter().for_each(|block| space.return_block(*block));
+    let limit = space.leaf_compaction_limit(9).expect("almost all of it is free");
+    let moved: Vec<_> = last.iter().map_while(|_| lock(&space.blocks).take_below(10, limit)).collect();
+    assert!(moved.len() == last.len() && moved.iter().all(|block| *block < limit), "{moved:?}");
+    last.iter().for_each(|block| space.retire_block(10, *block));
+    let left = limit as usize - 1 - moved.len();
+    let taken: Vec<_> = (0..2 * left).map(|_| space.take_block_at(&medium, 12).expect("room")).collect();
+    assert!(taken[..left].iter().all(|block| *block < limit), "{taken:?} of {limit}");
+    assert!(taken[left..].iter().all(|block| (limit..900).contains(block)), "{taken:?} of {limit}");
+    assert_eq!(space.free_blocks() as usize, 1000 - moved.len() - taken.len());
+    space.free_all_retired();
+    assert_eq!(space.block_frontier() as usize, 1 + moved.len() + taken.len());
+}
+
 /// A large page that was given back is neither room nor a page whose records have to move: behind one, two pages that
 /// are almost free are worth a compaction.
 #[test]
