@@ -26,12 +26,13 @@ impl Compact {
                 if compact.cursor.leaf_version.leaf() >= limit {
                     misses = if compact.move_leaf(tree, low, limit)? { 0 } else { misses + 1 };
                 }
-                // Writers have taken the blocks before the limit. Each look for one visits all free blocks.
+                // Writers have taken the blocks before the limit.
                 Ok(if misses < MOST_MISSES { ControlFlow::Continue(next) } else { ControlFlow::Break(()) })
             })?;
             // What the leaves have left is free then.
             self.pass_epochs()?;
-            if passed.is_break() || self.report.leaves_moved == before {
+            let is_ended = passed.is_break() && misses < MOST_MISSES;
+            if is_ended || self.report.leaves_moved == before {
                 break;
             }
         }
