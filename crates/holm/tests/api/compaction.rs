@@ -135,6 +135,39 @@ fn leaves_that_split_beside_a_compaction_leave_the_end_of_their_file_free() {
     }
 }
 
+/// Regression: a pass in which writers had taken all blocks before its limit was the last one, and the leaves that had
+/// not moved kept the file as long as it was.
+#[test]
+fn a_compaction_goes_on_once_writers_have_taken_the_blocks_before_its_limit() {
+    let folder = folder();
+    let builder = Database::builder().design("buffered").durability(Durability::OnSync);
+    let db = builder.open(folder.path()).expect("a new database");
+    let [space, others] = ["reefs", "tides"].map(|name| db.keyspace(name).expect("a name"));
+    let numbers = || (0..40_000_u32).map(|number| number * 7_919 % 40_000);
+    numbers().for_each(|number| space.insert(key(number), [number as u8; 20]).expect("room"));
+    db.sync().expect("a disk");
+    for number in numbers().filter(|number| number % 10 != 3) {
+        assert!(space.remove(key(number)).expect("sound"));
+    }
+    // What the removals have freed is then free.
+    (0..3).for_each(|_| db.sync().expect("a disk"));
+    let mut added = 0;
+    let watch = |report: &CompactReport| {
+        if report.leaves_moved >= 10 && added == 0 {
+            added = 2_000;
+            (0..added).for_each(|number| others.insert(key(number * 7_919 % added), [1; 20]).expect("room"));
+        }
+        ControlFlow::Continue(())
+    };
+    let report = db.compact().run(watch).expect("a sound database");
+    assert!(added > 0 && report.leaves_moved > 100, "{report:?}");
+    let in_use = db.stats().space.leaf_bytes;
+    drop((space, others));
+    db.close().expect("a sound close");
+    let len = std::fs::metadata(folder.path().join("leaves")).expect("it is there").len();
+    assert!(len <= in_use * 3 / 2 + MIB / 8, "{len} for {in_use}, {report:?}");
+}
+
 /// The first large page gives room, although it is never emptied. Regression: what was free in it did not count, and a
 /// file of a few large pages was left as it was.
 #[test]
