@@ -346,7 +346,8 @@ impl Database {
     /// if leaves of the design can move; the close cuts the file `leaves` behind them.
     ///
     /// A move is a write: it takes log, an open snapshot keeps the former record, an incremental backup has the pair,
-    /// and a [feed](crate::Feed) reports it as put once more, with the same value.
+    /// and a [feed](crate::Feed) reports it as put once more, with the same value. A transaction that has scanned what
+    /// moves conflicts.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
