@@ -105,7 +105,7 @@ impl fmt::Debug for Compact {
 pub struct CompactReport {
     /// The number of passes begun. None: nothing was there to gain.
     pub passes: u32,
-    /// Records looked at, in all passes.
+    /// Pairs of the leaves that were read, in all passes.
     pub records_read: u64,
     /// Records moved, but for those that leaves have taken along.
     pub records_moved: u64,

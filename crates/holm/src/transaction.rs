@@ -51,7 +51,8 @@ use writes::Writes;
 /// after eight conflicts, has other commits wait, for at most ten milliseconds.
 ///
 /// - A get conflicts with a change of the value that it returned. A scan conflicts with any change among the pairs that
-///   it has read and their neighbours in the same leaf, about seventeen pairs.
+///   it has read and their neighbours in the same leaf, about seventeen pairs. A
+///   [compaction](crate::Database::compact) that moves one of them is such a change.
 /// - Writes alone never conflict.
 /// - A transaction that has read more than 64 leaves holds a snapshot until it ends, and reads there. Its reads no
 ///   longer conflict, nor does a commit without writes.
