@@ -142,8 +142,9 @@ fn assert_answer<D: Design, S>(split: &Split<S>, own: u32, fresh: &[FreshBlock<'
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
-    /// Makes room in the search key's leaf. Returns whether the pair has been put. The leaf may have room by now, because
-    /// another writer has split it since the caller looked: it is then divided once more, which costs space alone.
+    /// Makes room in the search key's leaf. Returns whether the pair has been put. The leaf may have room by now,
+    /// because another writer has split it since the caller looked: it is then divided once more, which costs space
+    /// alone.
     pub(crate) fn make_room(
         &self,
         root: &TreeRoot,
