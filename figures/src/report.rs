@@ -309,8 +309,7 @@ mod tests {
         assert_eq!(judged("BD-X2", "BD", "LB"), Verdict::Reproduced);
         assert_eq!(judged("SYN-S1", "HOLM", "ISLE"), Verdict::Reproduced);
         assert_eq!(judged("SENT-F6a", "FF_S", "FF"), Verdict::Contradicted);
-        // The paper's nodes have 4 KiB, and the run is older than those of the store.
-        assert_eq!(judged("SENT-F7b", "FF_S, 4 KiB", "FF, 4 KiB"), Verdict::Unmeasured);
+        assert_eq!(judged("SENT-F7b", "FF_S, 4 KiB", "FF, 4 KiB"), Verdict::Weaker);
         assert_eq!(judged("SENT-F4c", "CIRC_F", "CIRC"), Verdict::Contradicted);
         let page = page(&outcomes, None).expect("a page");
         let (papers, own) = (page.find("Claims of the papers"), page.find("Hypotheses of our own"));

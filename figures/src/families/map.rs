@@ -145,9 +145,10 @@ const TYPES: Study = Study {
                     .cause(Cause::Environment)
                     .because("The paper says that the type does not matter, and of 8 bytes it does not here either."),
                 Claim::even("MB", "MB", 3.0).against_at(2.0).because("The paper says that the type does not matter."),
-                Claim::less("MB", "MB", 2.0)
-                    .against_at(0.0)
-                    .because("The paper says that the size does: half as many to a line."),
+                Claim::less("MB", "MB", 2.0).against_at(0.0).cause(Cause::Environment).because(
+                    "The paper says that the size does: half as many to a line. A get of 4 bytes executes 0.73 of \
+                         the instructions here (callgrind, 200,000 keys), and takes longer.",
+                ),
             ],
             FLOATS,
         ),
