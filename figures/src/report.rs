@@ -308,7 +308,7 @@ mod tests {
         // Recovery in 0.39 of the time is what the paper claims, and more.
         assert_eq!(judged("BD-X2", "BD", "LB"), Verdict::Reproduced);
         assert_eq!(judged("SYN-S1", "HOLM", "ISLE"), Verdict::Reproduced);
-        assert_eq!(judged("SENT-F6a", "FF_S", "FF"), Verdict::Contradicted);
+        assert_eq!(judged("SENT-F6a", "CIRC_S", "CIRC"), Verdict::Contradicted);
         assert_eq!(judged("SENT-F7b", "FF_S, 4 KiB", "FF, 4 KiB"), Verdict::Weaker);
         assert_eq!(judged("SENT-F4c", "CIRC_F", "CIRC"), Verdict::Contradicted);
         let page = page(&outcomes, None).expect("a page");
