@@ -167,11 +167,9 @@ fn explains(found: &Contents, before: &Contents, after: &Contents) -> bool {
         return true;
     }
     let (found, after): (BTreeSet<_>, BTreeSet<_>) = (found.iter().collect(), after.iter().collect());
-    let is_gone = |pair: &&(u64, u64)| !found.contains(pair);
     let within = after.iter().all(|pair| found.contains(pair)) && found.iter().all(|pair| before.contains(pair));
     let first_left = before.iter().position(|pair| found.contains(&pair) && !after.contains(&pair));
-    let is_upper_end =
-        first_left.is_none_or(|at| !before[at..].iter().any(|pair| is_gone(&pair) && !after.contains(pair)));
+    let is_upper_end = first_left.is_none_or(|at| before[at..].iter().all(|pair| found.contains(pair)));
     within && is_upper_end
 }
 
