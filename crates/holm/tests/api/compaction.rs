@@ -2,7 +2,7 @@
 //! anything else of it.
 
 use crate::tools::{Chance, Stop, assert_sound, builder, folder, relaxed};
-use holm::{CompactReport, Database, Durability, Error, KeyspaceOptions};
+use holm::{CompactReport, Database, Durability, Error, Keyspace, KeyspaceOptions};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::os::unix::fs::MetadataExt;
@@ -27,14 +27,25 @@ fn compact(db: &Database) -> CompactReport {
     db.compact().run(|_| ControlFlow::Continue(())).expect("a sound database")
 }
 
-/// Puts `count` values of 200 bytes, and removes all but each tenth.
-fn sparse(db: &Database, count: u32) -> BTreeMap<Vec<u8>, Vec<u8>> {
+/// The numbers below `count` in no order: leaves that follow each other lie anywhere.
+fn in_no_order(count: u32) -> impl Iterator<Item = u32> + Clone {
+    (0..count).map(move |number| number * 7_919 % count)
+}
+
+/// Puts a value of `len` bytes for each number, and removes all but each tenth.
+fn thin_out(db: &Database, numbers: impl Iterator<Item = u32> + Clone, len: usize) -> Keyspace {
     let space = db.keyspace("reefs").expect("a name");
-    (0..count).for_each(|number| space.insert(key(number), [number as u8; 200]).expect("room"));
+    numbers.clone().for_each(|number| space.insert(key(number), vec![number as u8; len]).expect("room"));
     db.sync().expect("a disk");
-    for number in (0..count).filter(|number| number % 10 != 3) {
+    for number in numbers.filter(|number| number % 10 != 3) {
         assert!(space.remove(key(number)).expect("sound"));
     }
+    space
+}
+
+/// Puts `count` values of 200 bytes, and removes all but each tenth.
+fn sparse(db: &Database, count: u32) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    thin_out(db, 0..count, 200);
     (0..count).filter(|number| number % 10 == 3).map(|number| (key(number).into(), vec![number as u8; 200])).collect()
 }
 
@@ -54,15 +65,7 @@ fn leaves_move_forwards_and_the_close_cuts_their_file() {
         let folder = folder();
         let builder = Database::builder().design(design).durability(Durability::OnSync);
         let db = builder.open(folder.path()).expect("a new database");
-        let space = db.keyspace("reefs").expect("a name");
-        // In no order: leaves that follow each other lie anywhere.
-        let numbers = || (0..40_000_u32).map(|number| number * 7_919 % 40_000);
-        numbers().for_each(|number| space.insert(key(number), [number as u8; 200]).expect("room"));
-        db.sync().expect("a disk");
-        for number in numbers().filter(|number| number % 10 != 3) {
-            assert!(space.remove(key(number)).expect("sound"));
-        }
-        drop(space);
+        thin_out(&db, in_no_order(40_000), 200);
         // What the removals have freed is then no snapshot's.
         (0..3).for_each(|_| db.sync().expect("a disk"));
         let kept = contents(&db);
@@ -96,13 +99,7 @@ fn leaves_that_split_beside_a_compaction_leave_the_end_of_their_file_free() {
         let folder = folder();
         let builder = Database::builder().design(design).durability(Durability::OnSync);
         let db = builder.open(folder.path()).expect("a new database");
-        let [space, others] = ["reefs", "tides"].map(|name| db.keyspace(name).expect("a name"));
-        let numbers = || (0..30_000_u32).map(|number| number * 7_919 % 30_000);
-        numbers().for_each(|number| space.insert(key(number), [number as u8; 200]).expect("room"));
-        db.sync().expect("a disk");
-        for number in numbers().filter(|number| number % 10 != 3) {
-            assert!(space.remove(key(number)).expect("sound"));
-        }
+        let (space, others) = (thin_out(&db, in_no_order(30_000), 200), db.keyspace("tides").expect("a name"));
         let snapshot = db.snapshot().expect("a sound database");
         let mut added = 0;
         let mut add = || {
@@ -142,20 +139,14 @@ fn a_compaction_goes_on_once_writers_have_taken_the_blocks_before_its_limit() {
     let folder = folder();
     let builder = Database::builder().design("buffered").durability(Durability::OnSync);
     let db = builder.open(folder.path()).expect("a new database");
-    let [space, others] = ["reefs", "tides"].map(|name| db.keyspace(name).expect("a name"));
-    let numbers = || (0..40_000_u32).map(|number| number * 7_919 % 40_000);
-    numbers().for_each(|number| space.insert(key(number), [number as u8; 20]).expect("room"));
-    db.sync().expect("a disk");
-    for number in numbers().filter(|number| number % 10 != 3) {
-        assert!(space.remove(key(number)).expect("sound"));
-    }
+    let (space, others) = (thin_out(&db, in_no_order(40_000), 20), db.keyspace("tides").expect("a name"));
     // What the removals have freed is then free.
     (0..3).for_each(|_| db.sync().expect("a disk"));
     let mut added = 0;
     let watch = |report: &CompactReport| {
         if report.leaves_moved >= 10 && added == 0 {
             added = 2_000;
-            (0..added).for_each(|number| others.insert(key(number * 7_919 % added), [1; 20]).expect("room"));
+            in_no_order(added).for_each(|number| others.insert(key(number), [1; 20]).expect("room"));
         }
         ControlFlow::Continue(())
     };

@@ -1,7 +1,7 @@
 //! Change feeds, as their documentation has them: the sum of all changes is the state at each epoch, and each change is
 //! one.
 
-use crate::tools::{Chance, Stop, assert_sound, folder, relaxed};
+use crate::tools::{Chance, LONG, Stop, assert_sound, folder, relaxed};
 use holm::{
     Change, Changes, Database, Durability, Error, Expiry, Feed, ImageMode, Keyspace, KeyspaceOptions, Snapshot, Sweep,
 };
@@ -14,8 +14,6 @@ type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 type Maps = BTreeMap<String, Map>;
 
 const NOW: Duration = Duration::ZERO;
-/// Longer than any test takes.
-const LONG: Duration = Duration::from_secs(3_600);
 
 /// A copy of a database that follows a feed.
 struct Replica {

@@ -1,18 +1,14 @@
 //! Another program writes into the files of an open database, or exchanges those of one that is not open.
 
-use crate::tools::{copy, relaxed};
+use crate::tools::{LONG, copy, relaxed};
 use holm::{DamagedPlace, Database, Durability, Error};
 use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::time::Duration;
 
 /// Bytes of a leaf block of the design `buffered`, and where its fingerprints lie.
 const BLOCK: usize = 512;
 const FINGERPRINTS: std::ops::Range<usize> = 24..52;
-
-/// Longer than any test takes.
-const LONG: Duration = Duration::from_secs(3_600);
 
 /// No record is damaged, and all keys are in order: only a look at each key of a leaf tells that a get misses one.
 #[test]

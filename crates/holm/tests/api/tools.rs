@@ -3,6 +3,7 @@
 use holm::{Builder, Database, Durability, Result};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A seeded generator, the same on every platform.
@@ -53,6 +54,9 @@ impl Drop for Stop<'_> {
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder of our own")
 }
+
+/// Longer than any test takes.
+pub(crate) const LONG: Duration = Duration::from_secs(3_600);
 
 /// The design of a database for which none is chosen.
 pub(crate) const DEFAULT: &str = "buffered";
