@@ -132,6 +132,30 @@ fn leaves_that_split_beside_a_compaction_leave_the_end_of_their_file_free() {
     }
 }
 
+/// A compaction changes no pair, and a move of what a transaction has scanned is a change to it all the same.
+#[test]
+fn a_scan_of_what_a_compaction_moves_conflicts() {
+    for design in ["buffered", "clustered"] {
+        let folder = folder();
+        let builder = Database::builder().design(design).durability(Durability::OnSync);
+        let db = builder.open(folder.path()).expect("a new database");
+        let space = thin_out(&db, in_no_order(20_000), 200);
+        (0..3).for_each(|_| db.sync().expect("a disk"));
+        let [scans, gets] = [db.begin(), db.begin()];
+        // Fewer leaves than those after which a transaction reads at a snapshot.
+        let scanned = scans.range(&space, ..=key(400)).expect("no conflict");
+        assert_eq!(scanned.filter(Result::is_ok).count(), 40);
+        assert_eq!(gets.get(&space, key(3)).expect("no conflict"), Some(vec![3; 200].into()));
+        let report = compact(&db);
+        assert!(report.records_moved + report.leaves_moved > 100, "{design}: {report:?}");
+        for (transaction, conflicts) in [(scans, true), (gets, false)] {
+            let done = transaction.insert(&space, "north", "coral").and_then(|()| transaction.commit());
+            assert_eq!(matches!(done, Err(Error::Conflict)), conflicts, "{design}: {done:?}");
+            assert!(conflicts || done.is_ok(), "{design}: {done:?}");
+        }
+    }
+}
+
 /// Regression: a pass in which writers had taken all blocks before its limit was the last one, and the leaves that had
 /// not moved kept the file as long as it was.
 #[test]
