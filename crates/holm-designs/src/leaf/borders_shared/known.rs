@@ -67,6 +67,10 @@ impl Known {
         &self.fingerprints[block]
     }
 
+    pub(super) fn fingerprint(&self, block: usize, slot: usize) -> u8 {
+        (self.fingerprints[block][slot / 8].load(Relaxed) >> (slot % 8 * 8)) as u8
+    }
+
     /// The slots of the own block that a new pair may use. The writer holds the latch.
     pub(super) fn free(&self) -> u32 {
         let free = !self.counts(0) & ALL;

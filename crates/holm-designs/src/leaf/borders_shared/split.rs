@@ -3,14 +3,27 @@
 use super::{ALL, BASES, BLOCKS, BordersShared, NEAR, known::Base, known::Known};
 use holm_medium::{Medium, WriteHandle};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{KeyRange, LeafRef, PendingPair, ReadContext, Split, SplitRequest, WriteContext};
+use holm_tree::leaf::{LeafRef, PendingPair, ReadContext, Split, SplitRequest, WriteContext};
 use holm_tree::pair::slots;
 
-/// A pair of a leaf, and the block and slot where it lies; `None` for a new pair.
+/// A pair of a leaf with its fingerprint, and the block and slot where it lies; `None` for a new pair.
 #[derive(Clone, Copy)]
 struct Placed {
     slot: Slot,
-    from: Option<(usize, usize)>,
+    fingerprint: u8,
+    from: Option<(u8, u8)>,
+}
+
+impl Placed {
+    fn key(&self) -> u64 {
+        self.slot.head
+    }
+
+    /// The slot where the pair stays, if its block is one of these.
+    fn stays_in(&self, blocks: u32) -> Option<(usize, usize)> {
+        let (block, at) = self.from.filter(|(block, _)| blocks >> block & 1 == 1)?;
+        Some((usize::from(block), usize::from(at)))
+    }
 }
 
 /// Where a new leaf starts, and how many blocks started there before.
@@ -39,16 +52,21 @@ fn bases(pairs: [usize; BLOCKS], stays: Option<usize>, coming: usize) -> u32 {
 }
 
 impl BordersShared {
-    /// All pairs of a leaf and the new one, in key order.
-    fn placed<K: Keys>(&self, context: ReadContext<'_, Known, K>, new: Option<Slot>) -> Vec<Placed> {
-        let mut placed: Vec<_> = new.into_iter().map(|slot| Placed { slot, from: None }).collect();
+    /// All pairs of a leaf and the new one, in any order.
+    fn placed<K: Keys>(&self, context: ReadContext<'_, Known, K>, new: Option<Placed>) -> Vec<Placed> {
+        let known = context.volatile;
+        let count: u32 = (0..BLOCKS).map(|block| known.counts(block).count_ones()).sum();
+        let mut placed = Vec::with_capacity(count as usize + 1);
+        placed.extend(new);
         for block in 0..BLOCKS {
             let Some(leaf) = self.block_at(context, block) else { continue };
-            let inverted = context.volatile.is_inverted(block);
-            let of = |at| Placed { slot: leaf.slot(at, inverted), from: Some((block, at)) };
-            placed.extend(slots(context.volatile.counts(block)).map(of));
+            let inverted = known.is_inverted(block);
+            placed.extend(slots(known.counts(block)).map(|at| Placed {
+                slot: leaf.slot(at, inverted),
+                fingerprint: known.fingerprint(block, at),
+                from: Some((block as u8, at as u8)),
+            }));
         }
-        placed.sort_unstable_by_key(|pair| pair.slot.head);
         placed
     }
 
@@ -59,22 +77,28 @@ impl BordersShared {
         own: u32,
         context: &mut WriteContext<'_, '_, Known, M, K>,
         fresh: LeafRef<'_, Self>,
-        (start, range): (Start, KeyRange<'_, K::Separator>),
+        start: Start,
         pairs: &[Placed],
     ) {
         let (context, handle) = context.parts();
         let (mut of_block, mut coming) = ([0; BLOCKS], 0);
         for pair in pairs {
-            pair.from.map_or_else(|| coming += 1, |(block, _)| of_block[block] += 1);
+            pair.from.map_or_else(|| coming += 1, |(block, _)| of_block[usize::from(block)] += 1);
         }
         let replaces = start.low == self.low.read();
         let bases = bases(of_block, replaces.then_some(0), coming);
-        let is_copied = |pair: &&Placed| pair.from.is_none_or(|(block, _)| bases >> block & 1 == 0);
-        let copied: Vec<Slot> = pairs.iter().filter(is_copied).map(|pair| pair.slot).collect();
+        let copied = || pairs.iter().filter(|pair| pair.stays_in(bases).is_none());
+        let slots_of_copied: Vec<Slot> = copied().map(|pair| pair.slot).collect();
         let lent: Vec<Base> = slots(bases).map(|block| context.volatile.lend(own, block)).collect();
-        fresh.leaf.fill(fresh.volatile, handle, start, (self.state.read(), &lent), &copied);
+        fresh.leaf.fill(fresh.volatile, handle, start, (self.state.read(), &lent), &slots_of_copied);
         fresh.volatile.begin(start.low == 0, lent);
-        fresh.leaf.count(context.beside(fresh.volatile), range.high.map(|high| K::head(K::search_key(high), 0)));
+        copied().enumerate().for_each(|(at, pair)| fresh.volatile.set(0, at, pair.fingerprint));
+        // What counts in a base is within the range of the leaf that has lent it, so it is among these pairs.
+        for pair in pairs {
+            let Some((block, at)) = pair.stays_in(bases) else { continue };
+            let before = bases & ((1 << block) - 1);
+            fresh.volatile.set(1 + before.count_ones() as usize, at, pair.fingerprint);
+        }
     }
 
     /// Writes a block that no leaf names.
@@ -131,7 +155,7 @@ impl BordersShared {
         let (own, fresh) = (request.own, request.fresh[0]);
         let Some(generation) = self.generation_word().checked_add(1) else { return Split::new(own, None) };
         let start = Start { low: self.low.read(), generation };
-        self.begin_leaf(own, context, fresh, (start, request.range), pairs);
+        self.begin_leaf(own, context, fresh, start, pairs);
         let (context, handle) = context.parts();
         context.volatile.end();
         for place in 0..BASES {
@@ -151,12 +175,16 @@ impl BordersShared {
         &self,
         context: &mut WriteContext<'_, '_, Known, M, K>,
         request: &SplitRequest<'_, '_, Self, K>,
-        pairs: &[Placed],
+        pairs: &mut [Placed],
     ) -> Split<K::Separator> {
         let stays = Split::new(request.own, None);
-        let (lower, upper) = pairs.split_at(pairs.len() / 2);
+        let middle = pairs.len() / 2;
+        if !pairs.is_empty() {
+            pairs.select_nth_unstable_by_key(middle, Placed::key);
+        }
+        let (lower, upper) = pairs.split_at(middle);
         let (last, first) =
-            (lower.last().map_or(0, |it| it.slot.head), upper.first().map_or(u64::MAX, |it| it.slot.head));
+            (lower.iter().map(Placed::key).max().unwrap_or(0), upper.first().map_or(u64::MAX, Placed::key));
         // Halfway between the halves. Between equal keys, which only damage can cause, there is no separator: the tree
         // set reports a leaf that stays full.
         let low = last.midpoint(first).saturating_add(1);
@@ -165,9 +193,9 @@ impl BordersShared {
             return stays;
         };
         let fresh = request.fresh[0];
-        self.begin_leaf(request.own, context, fresh, (Start { low, generation: 0 }, request.range), upper);
+        self.begin_leaf(request.own, context, fresh, Start { low, generation: 0 }, upper);
         for (block, at) in upper.iter().filter_map(|pair| pair.from) {
-            context.read.volatile.clear(block, 1 << at);
+            context.read.volatile.clear(usize::from(block), 1 << at);
         }
         let put = request.room_for.pair().is_some() && upper.iter().any(|pair| pair.from.is_none());
         Split { left: request.own, right: Some((separator, fresh.number)), put }
@@ -188,12 +216,16 @@ impl BordersShared {
         if known.free() != 0 && !shuns || pending.is_some_and(present) {
             return stays;
         }
-        let new = pending.map(|pending| Slot { head: key, payload: pending.payload });
-        let pairs = self.placed(context.read, new);
+        let new = pending.map(|pending| Placed {
+            slot: Slot { head: key, payload: pending.payload },
+            fingerprint: K::fingerprint(pending.search_key),
+            from: None,
+        });
+        let mut pairs = self.placed(context.read, new);
         if known.is_lent() && (pending.is_none() || !shuns) {
             return self.replace(context, &request, &pairs);
         }
-        self.split_off(context, &request, &pairs)
+        self.split_off(context, &request, &mut pairs)
     }
 }
 
