@@ -23,6 +23,7 @@ mod results;
 mod rivals;
 mod rounds;
 mod run_facts;
+mod samples;
 mod sequence;
 mod setting;
 mod strings;
@@ -54,6 +55,9 @@ enum Verb {
         /// The output of `cargo xtask crash --table --json`, to include in the page; kept beside it for later pages
         #[arg(long)]
         crashes: Option<PathBuf>,
+        /// Also writes every sample to this file, as comma-separated values with the names of the columns first
+        #[arg(long)]
+        csv: Option<PathBuf>,
     },
 }
 
@@ -107,7 +111,10 @@ fn main() -> Result<()> {
             }
             rounds::run(&studies, &setting, &run.out, &facts)
         }
-        Verb::Report { out, crashes } => report::write(&out, crashes.as_deref()),
+        Verb::Report { out, crashes, csv } => {
+            let outcomes = report::write(&out, crashes.as_deref())?;
+            csv.map_or(Ok(()), |path| samples::write(&path, &outcomes))
+        }
     }
 }
 

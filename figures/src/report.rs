@@ -26,8 +26,8 @@ const FULL: f64 = 1.0;
 
 const STYLE: &str = include_str!("report.css");
 
-/// Reads the results in the folder, writes the page there, and packs the outcomes into one file.
-pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
+/// Reads the results in the folder, writes the page there, packs the outcomes into one file, and returns them.
+pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<Vec<Outcome>> {
     let (mut outcomes, single) = results::read(out)?;
     outcomes.iter_mut().for_each(judge_again);
     ensure!(!outcomes.is_empty(), "there is no figure in {}: run some first", out.display());
@@ -41,7 +41,7 @@ pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
     let path = out.join("report.html");
     fs::write(&path, page).with_context(|| format!("writing {}", path.display()))?;
     println!("{} figures in {}", outcomes.len(), path.display());
-    Ok(())
+    Ok(outcomes)
 }
 
 /// Judges the results by today's claims, which may be newer than the run.
@@ -172,13 +172,13 @@ fn verdicts(claims: &[Judged]) -> impl Iterator<Item = (Verdict, usize)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::outcome::{Point, Series, Spread};
     use crate::results::{RESULTS, packed, parsed};
     use std::path::PathBuf;
 
-    pub(super) fn outcome() -> Outcome {
+    pub(crate) fn outcome() -> Outcome {
         let point = |x| Point { x, samples: vec![1.0], spread: Spread { least: 0.5, median: 1.0, greatest: 2.0 } };
         let series = |name: &str| Series { name: name.into(), points: vec![point(1.0), point(2.0)] };
         Outcome {

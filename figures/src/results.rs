@@ -3,7 +3,7 @@
 use crate::catalog::Chosen;
 use crate::order::order;
 use crate::outcome::Outcome;
-use crate::run_facts::RunFacts;
+use crate::run_facts::{COMMIT, RunFacts, fact};
 use crate::setting::Setting;
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
@@ -62,10 +62,6 @@ pub(crate) fn pack(out: &Path, outcomes: &[Outcome], single: Vec<PathBuf>) -> Re
     single.into_iter().try_for_each(|path| fs::remove_file(&path).with_context(|| path.display().to_string()))
 }
 
-fn commit(facts: &RunFacts) -> Option<&str> {
-    facts.iter().find(|(name, _)| name == "Commit").map(|(_, commit)| &**commit)
-}
-
 /// Leaves out the figures that the folder has from a run of this commit under this setting.
 pub(crate) fn without_those_in(
     out: &Path,
@@ -80,7 +76,7 @@ pub(crate) fn without_those_in(
     let is_same = |outcome: &Outcome| {
         let Outcome { scale, threads, rounds, exact, run, .. } = outcome;
         let same = (*scale, *threads) == (setting.scale, setting.threads) && (*exact || *rounds == setting.rounds);
-        same && commit(run).is_some() && commit(run) == commit(facts)
+        same && fact(run, COMMIT).is_some() && fact(run, COMMIT) == fact(facts, COMMIT)
     };
     let done = |id: &str| outcomes.iter().any(|outcome| outcome.id == id && is_same(outcome));
     studies.iter_mut().for_each(|chosen| chosen.figures.retain(|figure| !done(figure.id)));

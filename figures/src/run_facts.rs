@@ -12,6 +12,15 @@ use std::time::Instant;
 /// Names and values, in the order of the page.
 pub(crate) type RunFacts = Vec<(String, String)>;
 
+/// The names of facts that other parts of the program ask for.
+pub(crate) const DATE: &str = "Date";
+pub(crate) const COMMIT: &str = "Commit";
+
+/// Returns the value of a name.
+pub(crate) fn fact<'a>(facts: &'a RunFacts, name: &str) -> Option<&'a str> {
+    facts.iter().find(|(other, _)| other == name).map(|(_, value)| &**value)
+}
+
 /// Bytes of the area whose misses are timed, more than most caches hold.
 const FAR: usize = 256 << 20;
 
@@ -28,8 +37,8 @@ pub(crate) fn gather() -> RunFacts {
     let mut add = |name: &str, value: Option<String>| {
         facts.extend(value.filter(|value| !value.is_empty()).map(|value| (name.to_owned(), value)));
     };
-    add("Date", told("date", &["-u", "+%Y-%m-%d"]));
-    add("Commit", told("git", &["describe", "--always", "--dirty", "--abbrev=9"]));
+    add(DATE, told("date", &["-u", "+%Y-%m-%d"]));
+    add(COMMIT, told("git", &["describe", "--always", "--dirty", "--abbrev=9"]));
     add("Compiler", told("rustc", &["--version"]));
     add("Caches", Some(caches()));
     let cpu = read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -164,7 +173,7 @@ mod tests {
             facts.iter().any(|(name, value)| name == "Measured here" && value.contains("and a fence")),
             "{facts:?}"
         );
-        let (_, apart) = facts.iter().find(|(name, _)| name == "Flushes and fences").expect("a fact");
+        let apart = fact(&facts, "Flushes and fences").expect("a fact");
         let numbers = apart.split(' ').filter_map(|word| word.parse::<f64>().ok());
         // Three times and the number of lines. A fence may take as long as reading the clock.
         assert_eq!(numbers.count(), 4, "{apart}");

@@ -107,7 +107,8 @@ pub(crate) fn run(settings: &Artifact) -> Result<()> {
             Step::Crashes if crashes.exists() => println!("it is there"),
             Step::Crashes => write_crashes(&crashes)?,
             Step::Page => {
-                let paths = [("--out", &out), ("--crashes", &crashes)];
+                let samples = out.join("samples.csv");
+                let paths = [("--out", &out), ("--crashes", &crashes), ("--csv", &samples)];
                 let words = paths.iter().flat_map(|(name, path)| [(*name).to_owned(), path.display().to_string()]);
                 figures("report", &words.collect::<Vec<_>>())?;
             }

@@ -3,12 +3,12 @@
 
 use crate::outcome::Outcome;
 use crate::plot::escaped;
-use crate::run_facts::RunFacts;
+use crate::run_facts::{COMMIT, DATE, RunFacts, fact};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Facts of a run that the figure itself states.
-const OF_FIGURES: [&str; 2] = ["Date", "Commit"];
+const OF_FIGURES: [&str; 2] = [DATE, COMMIT];
 
 /// Facts that differ between runs of one machine: a row has all of them.
 const OF_RUNS: [&str; 3] = ["Compiler", "Measured here", "Flushes and fences"];
@@ -26,10 +26,6 @@ fn identity(outcome: &Outcome) -> Identity {
     let own = [("Machine", machine), ("Lines flushed by", outcome.flush.to_lowercase())];
     let others = outcome.run.iter().filter(|(name, _)| !OF_FIGURES.iter().chain(&OF_RUNS).any(|other| name == other));
     own.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(others.cloned()).collect()
-}
-
-fn fact<'a>(facts: &'a RunFacts, wanted: &str) -> Option<&'a str> {
-    facts.iter().find(|(name, _)| name == wanted).map(|(_, value)| &**value)
 }
 
 impl<'a> Machines<'a> {
@@ -59,8 +55,8 @@ impl<'a> Machines<'a> {
             outcome.scale,
             outcome.threads,
             letter(index),
-            fact("Date", ""),
-            fact("Commit", "commit ")
+            fact(DATE, ""),
+            fact(COMMIT, "commit ")
         )
     }
 
