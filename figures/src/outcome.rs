@@ -175,6 +175,16 @@ impl Verdict {
         Verdict::Unmeasured,
     ];
 
+    /// Returns whether the claim holds here, by as much as it says or by more.
+    pub(crate) fn holds(self) -> bool {
+        matches!(self, Verdict::Reproduced | Verdict::Stronger)
+    }
+
+    /// Returns whether the measurement shows something other than the claim. The other verdicts judge nothing.
+    pub(crate) fn differs(self) -> bool {
+        matches!(self, Verdict::Weaker | Verdict::Contradicted)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",

@@ -39,16 +39,21 @@ pub(super) fn answers(outcomes: &[Outcome]) -> String {
 
 /// Returns the claims, each once: by the form that the paper has.
 fn claims<'a>(outcomes: &'a [&Outcome]) -> impl Iterator<Item = &'a Judged> {
-    outcomes.iter().flat_map(|outcome| &outcome.claims).filter(|claim| claim.is_counted())
+    outcomes.iter().flat_map(|outcome| claims_of(outcome))
 }
 
-/// Says in one sentence how many claims of a paper hold, and why the others do not.
+fn claims_of(outcome: &Outcome) -> impl Iterator<Item = &Judged> {
+    outcome.claims.iter().filter(|claim| claim.is_counted())
+}
+
+/// Says how many claims of a paper hold, and why the others do not, and the same of its headline claims.
 fn sentence(name: &str, outcomes: &[&Outcome]) -> String {
-    let count = |wanted: &[Verdict]| claims(outcomes).filter(|claim| wanted.contains(&claim.verdict)).count();
+    let count = |wanted: fn(Verdict) -> bool| claims(outcomes).filter(|claim| wanted(claim.verdict)).count();
     let all = claims(outcomes).count();
-    let holds = count(&[Verdict::Reproduced, Verdict::Stronger]);
-    let (weaker, against) = (count(&[Verdict::Weaker]), count(&[Verdict::Contradicted]));
-    let open = count(&[Verdict::Undecided, Verdict::Unscaled, Verdict::Unmeasured]);
+    let holds = count(|verdict| verdict.holds());
+    let (weaker, against) =
+        (count(|verdict| verdict == Verdict::Weaker), count(|verdict| verdict == Verdict::Contradicted));
+    let open = count(|verdict| !verdict.holds() && !verdict.differs());
     let expected = outcomes.iter().any(|outcome| outcome.expected);
     let what = if expected { "hypotheses" } else { "claims" };
     let mut text = format!("<a href=\"#{}\">{}</a>: of {all} {what}, {holds} hold", anchor(name), escaped(name));
@@ -57,10 +62,8 @@ fn sentence(name: &str, outcomes: &[&Outcome]) -> String {
             let _ = write!(text, ", {count} {} {word}", if count == 1 { "is" } else { "are" });
         }
     }
-    let differing = |cause: Option<Cause>| {
-        let differs = |claim: &&Judged| matches!(claim.verdict, Verdict::Weaker | Verdict::Contradicted);
-        claims(outcomes).filter(differs).filter(|claim| claim.cause == cause).count()
-    };
+    let differing =
+        |cause: Option<Cause>| claims(outcomes).filter(|claim| claim.verdict.differs() && claim.cause == cause).count();
     let known = Cause::ALL.into_iter().map(|cause| (cause.name(), differing(Some(cause))));
     let causes: Vec<_> = known
         .chain([("unexplained", differing(None))])
@@ -73,7 +76,50 @@ fn sentence(name: &str, outcomes: &[&Outcome]) -> String {
     if open > 0 {
         let _ = write!(text, ", {open} {} open", if open == 1 { "is" } else { "are" });
     }
+    text + "." + &of_headlines(outcomes)
+}
+
+/// Says how many headline claims of a paper hold, which figures differ from the others and why, and which say nothing.
+fn of_headlines(outcomes: &[&Outcome]) -> String {
+    let headlines = || {
+        let of = |outcome| claims_of(outcome).filter(|claim| !claim.headline.is_empty());
+        outcomes.iter().flat_map(move |&outcome| of(outcome).map(|claim| (&*outcome.id, claim)))
+    };
+    let all = headlines().count();
+    if all == 0 {
+        return String::new();
+    }
+    let hold = headlines().filter(|(_, claim)| claim.verdict.holds()).count();
+    let different = named(headlines().filter(|(_, claim)| claim.verdict.differs()));
+    let open = named(headlines().filter(|(_, claim)| !claim.verdict.holds() && !claim.verdict.differs()));
+    let mut text = format!(" Of {all} headline claims, {hold} hold");
+    for (word, figures) in [("different", different), ("open", open)] {
+        if !figures.is_empty() {
+            let _ = write!(text, "; {word}: {figures}");
+        }
+    }
     text + "."
+}
+
+/// Lists the figures of some claims, each once, with the causes of what is different there.
+fn named<'a>(claims: impl Iterator<Item = (&'a str, &'a Judged)>) -> String {
+    let mut figures: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (id, claim) in claims {
+        if figures.last().is_none_or(|(last, _)| *last != id) {
+            figures.push((id, Vec::new()));
+        }
+        let causes = figures.last_mut().map(|(_, causes)| causes);
+        if let (Some(causes), Some(cause)) = (causes, claim.cause.filter(|_| claim.verdict.differs()))
+            && !causes.contains(&cause.name())
+        {
+            causes.push(cause.name());
+        }
+    }
+    let links = figures.into_iter().map(|(id, causes)| {
+        let causes = if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
+        format!("<a href=\"#{id}\">{id}</a>{causes}")
+    });
+    links.collect::<Vec<_>>().join(", ")
 }
 
 fn table(first: &str, title: &str, rows: &[(&str, Vec<&Outcome>)]) -> String {
@@ -173,4 +219,34 @@ pub(super) fn figures_by_verdict(outcomes: &[Outcome]) -> String {
         let _ = writeln!(text, "<tr><td>{}</td><td>{count}</td><td>{}</td></tr>", verdict.name(), links.join(" "));
     }
     text + "</table></details>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::outcome;
+
+    #[test]
+    fn a_paper_is_answered_with_the_figures_of_its_headlines_that_differ() {
+        let mut second = outcome();
+        second.id = "REEF-F8".into();
+        second.claims[0].verdict = Verdict::Weaker;
+        second.claims[0].cause = Some(Cause::Scale);
+        let mut third = outcome();
+        third.id = "REEF-F9".into();
+        third.claims[0].verdict = Verdict::Undecided;
+        third.claims[0].cause = Some(Cause::Noise);
+        third.claims.push(Judged { headline: String::new(), ..second.claims[0].clone() });
+        let text = sentence("Reefs", &[&outcome(), &second, &third]);
+        assert!(
+            text.ends_with(
+                "Of 3 headline claims, 1 hold; different: <a href=\"#REEF-F8\">REEF-F8</a> (scale); open: <a \
+                 href=\"#REEF-F9\">REEF-F9</a>."
+            ),
+            "{text}"
+        );
+        let mut none = outcome();
+        none.claims[0].headline.clear();
+        assert!(sentence("Reefs", &[&none]).ends_with("1 hold."));
+    }
 }
