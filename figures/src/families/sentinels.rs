@@ -158,7 +158,10 @@ const NODES: Study = Study {
                 Claim::new("CIRC_S", "CIRC_F", 4096.0, 0.533)
                     .form_of("SENT-F4c", "CIRC_S", "CIRC_F")
                     .cause(Cause::Unequal)
-                    .because("0.516 to 0.969. Our fingerprints are compared with vectors, the paper's one by one."),
+                    .because(
+                        "The paper's quotient of 0.516 and 0.969. Our fingerprints are compared with vectors, the \
+                         paper's one by one.",
+                    ),
                 Claim::more("FF_S", "FF", 512.0)
                     .form_of("SENT-F4c", "FF_S", "FF")
                     .because("The paper says slower, without a number; our sentinels are searched with vectors."),
