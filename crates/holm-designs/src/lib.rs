@@ -17,4 +17,5 @@ mod lineage;
 pub mod look;
 mod roster;
 mod row;
+mod slot_fingerprints;
 pub mod variants;

@@ -24,6 +24,7 @@
 //! medium: what persists of a line is a prefix of the stores to it.
 
 use crate::row::flush_lines;
+use crate::slot_fingerprints::SlotFingerprints;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
@@ -34,7 +35,6 @@ use holm_tree::leaf::{
 use holm_tree::pair::Pair;
 use holm_tree::pair::slots;
 use holm_tree::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::atomic::AtomicU64;
 
 const SLOTS: usize = 31;
 const ALL: u32 = (1 << SLOTS) - 1;
@@ -76,7 +76,7 @@ pub struct Known {
     counts: AtomicU32,
     /// The block has been written since it was zero.
     used: AtomicBool,
-    fingerprints: [AtomicU64; 4],
+    fingerprints: SlotFingerprints,
 }
 
 impl Known {
@@ -85,13 +85,8 @@ impl Known {
         self.counts.load(Relaxed)
     }
 
-    fn fingerprint(&self, slot: usize) -> u8 {
-        (self.fingerprints[slot / 8].load(Relaxed) >> (slot % 8 * 8)) as u8
-    }
-
     fn set(&self, slot: usize, fingerprint: u8) {
-        let (word, shift) = (&self.fingerprints[slot / 8], slot % 8 * 8);
-        word.store(word.load(Relaxed) & !(0xff << shift) | u64::from(fingerprint) << shift, Relaxed);
+        self.fingerprints.set(slot, fingerprint);
         self.counts.store(self.counts() | 1 << slot, Relaxed);
     }
 
@@ -139,7 +134,7 @@ impl Borders {
     #[inline]
     fn candidates<K: Keys>(context: ReadContext<'_, Known, K>, search_key: K::SearchKey<'_>) -> u32 {
         let known = context.volatile;
-        context.search.bytes_equal(&known.fingerprints, K::fingerprint(search_key)) & known.counts()
+        known.fingerprints.alike(context.search, K::fingerprint(search_key)) & known.counts()
     }
 
     #[inline]
@@ -184,8 +179,11 @@ impl Borders {
     }
 
     fn moving_pairs<'a>(&'a self, known: &'a Known) -> impl Iterator<Item = MovingPair> {
-        let of =
-            |slot| MovingPair { slot: self.slot(slot), fingerprint: known.fingerprint(slot), from: Some(slot as u8) };
+        let of = |slot| MovingPair {
+            slot: self.slot(slot),
+            fingerprint: known.fingerprints.of(slot),
+            from: Some(slot as u8),
+        };
         slots(known.counts()).map(of)
     }
 

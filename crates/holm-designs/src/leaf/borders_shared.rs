@@ -109,7 +109,7 @@ impl BordersShared {
         if counts == 0 {
             return 0;
         }
-        context.search.bytes_equal(known.fingerprints(index), K::fingerprint(search_key)) & counts
+        known.fingerprints(index).alike(context.search, K::fingerprint(search_key)) & counts
     }
 
     #[inline]

@@ -16,6 +16,7 @@ mod growth;
 mod recovery;
 mod subnode;
 
+use crate::slot_fingerprints::SlotFingerprints;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
@@ -24,7 +25,6 @@ use holm_tree::leaf::{
 };
 use holm_tree::pair::slots;
 use holm_tree::sync::atomic::{AtomicU32, AtomicU64 as SeparatorEntry, Ordering::Relaxed, Ordering::Release};
-use std::sync::atomic::AtomicU64;
 use subnode::{SLOTS, bit, line, part, places, used};
 
 /// Updates of pairs behind the head move them into the head, as in the paper.
@@ -54,8 +54,8 @@ const MORE: u64 = 1 << 63;
 pub struct Volatile {
     /// The bitmap, the head's region, and whether there are more subnodes.
     bitmap: SeparatorEntry,
-    /// The head's fingerprints, in four words: as many as one vector comparison covers.
-    fingerprints: [AtomicU64; 4],
+    /// The head's.
+    fingerprints: SlotFingerprints,
     /// The number of a subnode that has just been released.
     detached: AtomicU32,
 }
@@ -65,16 +65,6 @@ impl Volatile {
     #[inline]
     fn known(&self) -> Known {
         Known(self.bitmap.load(Relaxed))
-    }
-
-    fn fingerprint(&self, slot: usize) -> u8 {
-        (self.fingerprints[slot / 8].load(Relaxed) >> (slot % 8 * 8)) as u8
-    }
-
-    fn set_fingerprint(&self, slot: usize, fingerprint: u8) {
-        let (word, shift) = (&self.fingerprints[slot / 8], slot % 8 * 8);
-        // Release, like the stores of a write handle: unlocking the latch afterwards publishes both in the same way.
-        word.store(word.load(Relaxed) & !(0xff << shift) | u64::from(fingerprint) << shift, Release);
     }
 
     /// Records what is durable by now.
@@ -151,7 +141,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     ) -> Option<FoundPair<'a, Self>> {
         let known = context.volatile.known();
         let fingerprint = K::fingerprint(search_key);
-        let bits = context.search.bytes_equal(&context.volatile.fingerprints, fingerprint) & known.own();
+        let bits = context.volatile.fingerprints.alike(context.search, fingerprint) & known.own();
         if let Some((at, payload)) = self.among(bits, context, search_key) {
             return Some(FoundPair { node: self, before: None, region: known.region(), at, payload });
         }
@@ -216,7 +206,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         }
         let bitmap = known.bitmap() | bit(known.region(), at);
         self.commit(handle, bitmap);
-        volatile.set_fingerprint(at, fingerprint);
+        volatile.fingerprints.set(at, fingerprint);
         volatile.know(bitmap, known.region(), known.more());
     }
 
@@ -364,7 +354,7 @@ impl<const SUBNODES: usize, const COURSE: usize> Prefetch for SsTree<SUBNODES, C
     #[inline]
     fn prefetch_pairs<K: Keys>(&self, context: ReadContext<'_, Volatile, K>, search_key: K::SearchKey<'_>) {
         let known = context.volatile.known();
-        let candidates = context.search.bytes_equal(&context.volatile.fingerprints, K::fingerprint(search_key));
+        let candidates = context.volatile.fingerprints.alike(context.search, K::fingerprint(search_key));
         match slots(candidates & known.own()).next() {
             Some(at) => holm_search::prefetch(&self.words[2 + 2 * at]),
             None if known.more() => holm_search::prefetch(self),
@@ -378,7 +368,7 @@ impl<const SUBNODES: usize, const COURSE: usize> Prefetch for SsTree<SUBNODES, C
         context: ReadContext<'_, Volatile, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<u64> {
-        let candidates = context.search.bytes_equal(&context.volatile.fingerprints, K::fingerprint(search_key));
+        let candidates = context.volatile.fingerprints.alike(context.search, K::fingerprint(search_key));
         slots(candidates & context.volatile.known().own()).next().map(|at| self.slot(at).payload)
     }
 }

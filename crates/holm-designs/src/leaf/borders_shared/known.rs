@@ -1,9 +1,9 @@
 //! What DRAM knows of a leaf: which slots of its blocks count, a fingerprint of each, and who else uses the blocks.
 
 use super::{ALL, BASES, BLOCKS};
+use crate::slot_fingerprints::SlotFingerprints;
 use holm_tree::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use holm_tree::sync::{Mutex, MutexGuard};
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError, Weak};
 
 /// A share in a block. The last one to be given up frees the block.
@@ -23,7 +23,7 @@ pub struct Known {
     lent: AtomicBool,
     /// The own block has been written since it was zero.
     used: AtomicBool,
-    fingerprints: [[AtomicU64; 4]; BLOCKS],
+    fingerprints: [SlotFingerprints; BLOCKS],
     shares: Mutex<Shares>,
 }
 
@@ -63,12 +63,8 @@ impl Known {
     }
 
     #[inline]
-    pub(super) fn fingerprints(&self, block: usize) -> &[AtomicU64; 4] {
+    pub(super) fn fingerprints(&self, block: usize) -> &SlotFingerprints {
         &self.fingerprints[block]
-    }
-
-    pub(super) fn fingerprint(&self, block: usize, slot: usize) -> u8 {
-        (self.fingerprints[block][slot / 8].load(Relaxed) >> (slot % 8 * 8)) as u8
     }
 
     /// The slots of the own block that a new pair may use. The writer holds the latch.
@@ -97,8 +93,7 @@ impl Known {
     }
 
     pub(super) fn set(&self, block: usize, slot: usize, fingerprint: u8) {
-        let (word, shift) = (&self.fingerprints[block][slot / 8], slot % 8 * 8);
-        word.store(word.load(Relaxed) & !(0xff << shift) | u64::from(fingerprint) << shift, Relaxed);
+        self.fingerprints[block].set(slot, fingerprint);
         self.counts[block].store(self.counts(block) | 1 << slot, Relaxed);
     }
 

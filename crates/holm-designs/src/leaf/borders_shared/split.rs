@@ -63,7 +63,7 @@ impl BordersShared {
             let inverted = known.is_inverted(block);
             placed.extend(slots(known.counts(block)).map(|at| Placed {
                 slot: leaf.slot(at, inverted),
-                fingerprint: known.fingerprint(block, at),
+                fingerprint: known.fingerprints(block).of(at),
                 from: Some((block as u8, at as u8)),
             }));
         }

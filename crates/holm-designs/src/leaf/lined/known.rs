@@ -2,6 +2,7 @@
 //! epoch. A search reads no line of the block until a fingerprint names one, and a put finds a line that is written
 //! anyway.
 
+use crate::slot_fingerprints::SlotFingerprints;
 use holm_medium::Epoch;
 use holm_search::Search;
 use std::sync::atomic::AtomicU64;
@@ -15,7 +16,7 @@ const ALL: u32 = (1 << SLOTS) - 1;
 #[derive(Default)]
 pub struct Known {
     /// A fingerprint for each slot; the fourth word is unused.
-    fingerprints: [AtomicU64; 4],
+    fingerprints: SlotFingerprints,
     /// Newest copies, and above them older ones.
     copies: AtomicU64,
     /// The epoch of the leaf's last change, and above it a bit for each line that has changed in it.
@@ -38,7 +39,7 @@ impl Known {
     /// Returns the slots of the leaf whose fingerprint is this one, live or not.
     #[inline]
     pub fn alike(&self, search: Search, fingerprint: u8) -> u32 {
-        search.bytes_equal(&self.fingerprints, fingerprint) & ALL
+        self.fingerprints.alike(search, fingerprint) & ALL
     }
 
     #[inline]
@@ -60,9 +61,7 @@ impl Known {
     }
 
     pub fn set_fingerprint(&self, slot: usize, fingerprint: u8) {
-        let (word, shift) = (&self.fingerprints[slot / 8], slot % 8 * 8);
-        let with = word.load(Relaxed) & !(0xff << shift) | u64::from(fingerprint) << shift;
-        word.store(with, Release);
+        self.fingerprints.set(slot, fingerprint);
     }
 
     /// Returns the epoch of the leaf's last change.

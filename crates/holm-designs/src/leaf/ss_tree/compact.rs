@@ -35,7 +35,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             bitmap = bitmap & !bit(place.region, from) | bit(known.region(), to);
             taken |= 1 << to;
             // Its bit is not set yet, so no search reads it.
-            volatile.set_fingerprint(to, before.delegated_fingerprint(from));
+            volatile.fingerprints.set(to, before.delegated_fingerprint(from));
         }
         lines_behind(taken).for_each(|line| self.flush(handle, line));
         let emptied = self.tag_if_empty(handle, place, bitmap);

@@ -17,7 +17,6 @@ use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{Leaf, LeafRef, PendingPair, ReadContext, Split, SplitRequest, WriteContext};
 use holm_tree::pair::slots;
 use holm_tree::pairs::arrange;
-use holm_tree::sync::atomic::Ordering::Relaxed;
 
 /// A pair that moves to another leaf, with its fingerprint and the bit that it had.
 #[derive(Clone, Copy)]
@@ -63,9 +62,9 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         if let Some(pair) = request.room_for.pair().map(new::<K>) {
             head.store(handle, 1, pair.slot);
             bitmap |= bit(region, 1);
-            fresh.volatile.set_fingerprint(1, pair.fingerprint);
+            fresh.volatile.fingerprints.set(1, pair.fingerprint);
         }
-        head.delegate_all(handle, [0, 1].map(|word| volatile.fingerprints[word].load(Relaxed)), known.region());
+        head.delegate_all(handle, [0, 1].map(|word| volatile.fingerprints.word(word)), known.region());
         handle.write(&head.words[1], bitmap);
         // The commit word, last in its line: this subnode is the head, and the old head is behind it.
         handle.write(&head.words[0], used(self.keyspace(), region, request.own));
@@ -120,7 +119,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             bit: bit(region, at),
         };
         let mut all: Vec<_> =
-            slots(known.own()).map(|at| moving_pair(self, known.region(), at, volatile.fingerprint(at))).collect();
+            slots(known.own()).map(|at| moving_pair(self, known.region(), at, volatile.fingerprints.of(at))).collect();
         for (before, node) in self.followers(context) {
             let region = node.region();
             let pairs = slots(part(known.bitmap(), region));
@@ -151,7 +150,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         let mut taken = 0;
         for (at, pair) in slots(places(number != 0)).zip(ahead) {
             head.leaf.store(handle, at, pair.slot);
-            head.volatile.set_fingerprint(at, pair.fingerprint);
+            head.volatile.fingerprints.set(at, pair.fingerprint);
             bitmap |= bit(region, at);
             taken |= 1 << at;
         }

@@ -110,7 +110,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         let region = self.region();
         for at in slots(part(self.bitmap(), region)) {
             let fingerprint = context.keys.key(self.slot(at)).map_or(0, |key| K::fingerprint(K::search_key(&key)));
-            context.volatile.set_fingerprint(at, fingerprint);
+            context.volatile.fingerprints.set(at, fingerprint);
         }
         context.volatile.know(self.bitmap(), region, self.next() != 0);
     }
