@@ -87,12 +87,11 @@ impl BordersShared {
         }
         let replaces = start.low == self.low.read();
         let bases = bases(of_block, replaces.then_some(0), coming);
-        let copied = || pairs.iter().filter(|pair| pair.stays_in(bases).is_none());
-        let slots_of_copied: Vec<Slot> = copied().map(|pair| pair.slot).collect();
+        let copied: Vec<_> = pairs.iter().filter(|pair| pair.stays_in(bases).is_none()).collect();
         let lent: Vec<Base> = slots(bases).map(|block| context.volatile.lend(own, block)).collect();
-        fresh.leaf.fill(fresh.volatile, handle, start, (self.state.read(), &lent), &slots_of_copied);
+        fresh.leaf.fill(fresh.volatile, handle, start, (self.state.read(), &lent), &copied);
         fresh.volatile.begin(start.low == 0, lent);
-        copied().enumerate().for_each(|(at, pair)| fresh.volatile.set(0, at, pair.fingerprint));
+        copied.iter().enumerate().for_each(|(at, pair)| fresh.volatile.set(0, at, pair.fingerprint));
         // What counts in a base is within the range of the leaf that has lent it, so it is among these pairs.
         for pair in pairs {
             let Some((block, at)) = pair.stays_in(bases) else { continue };
@@ -108,13 +107,13 @@ impl BordersShared {
         handle: &mut WriteHandle<'_, M>,
         Start { low, generation }: Start,
         (state, bases): (u64, &[Base]),
-        pairs: &[Slot],
+        pairs: &[&Placed],
     ) {
         let used = known.use_block();
         let mut far = 0;
         for at in NEAR..BLOCK_PAIRS {
             if let Some(pair) = pairs.get(at) {
-                self.store(handle, at, *pair, low == 0);
+                self.store(handle, at, pair.slot, low == 0);
             } else if used {
                 handle.write(&self.pairs[at].head, 0);
             } else {
@@ -130,7 +129,7 @@ impl BordersShared {
         }
         for at in 0..NEAR {
             match pairs.get(at) {
-                Some(pair) => self.store(handle, at, *pair, low == 0),
+                Some(pair) => self.store(handle, at, pair.slot, low == 0),
                 None if used => handle.write(&self.pairs[at].head, 0),
                 None => {}
             }
