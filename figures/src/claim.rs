@@ -36,11 +36,20 @@ pub(crate) enum Cause {
     Noise,
     /// The idea itself: the hypothesis is wrong.
     Idea,
+    /// No count, machine code or second run shows why.
+    Unknown,
 }
 
 impl Cause {
-    pub(crate) const ALL: [Cause; 6] =
-        [Cause::Environment, Cause::Scale, Cause::Unequal, Cause::Questionable, Cause::Noise, Cause::Idea];
+    pub(crate) const ALL: [Cause; 7] = [
+        Cause::Environment,
+        Cause::Scale,
+        Cause::Unequal,
+        Cause::Questionable,
+        Cause::Noise,
+        Cause::Idea,
+        Cause::Unknown,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -50,6 +59,7 @@ impl Cause {
             Cause::Questionable => "questionable",
             Cause::Noise => "noise",
             Cause::Idea => "the idea",
+            Cause::Unknown => "unknown",
         }
     }
 }
@@ -62,6 +72,13 @@ pub(crate) struct Needed {
 }
 
 impl Needed {
+    /// Returns what a run needs, in words; nothing if any run will do.
+    pub(crate) fn told(self) -> String {
+        let scale = (self.scale > 0.0).then(|| format!("scale {}", self.scale));
+        let threads = (self.threads > 1).then(|| format!("{} threads", self.threads));
+        scale.into_iter().chain(threads).collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns what a run of this scale and this many threads lacks, in words; `None` if it can judge the claim.
     pub(crate) fn lacks(self, scale: f64, threads: usize) -> Option<String> {
         if scale < self.scale {
@@ -237,6 +254,8 @@ mod tests {
         assert!(lacks(0.1, 8).contains("scale of 1 "), "{}", lacks(0.1, 8));
         assert!(lacks(1.0, 2).contains("8 threads"), "{}", lacks(1.0, 2));
         assert_eq!(lacks(1.0, 8), "");
+        assert_eq!(claim.needed.told(), "scale 1, 8 threads");
+        assert_eq!(Claim::less("a", "b", 1.0).needed.told(), "");
     }
 
     #[test]

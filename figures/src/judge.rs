@@ -57,6 +57,7 @@ pub(crate) fn judge(claim: &Claim, ran: Ran, series: &[Series]) -> Judged {
         paper: claim.told(),
         ours,
         verdict,
+        needs: claim.needed.told(),
         cause: cause(claim, verdict),
         headline: claim.headline.into(),
         form_of: claim
@@ -99,7 +100,7 @@ fn cause(claim: &Claim, verdict: Verdict) -> Option<Cause> {
         Verdict::Undecided => Some(Cause::Noise),
         Verdict::Unscaled => Some(Cause::Scale),
         Verdict::Reproduced | Verdict::Unmeasured => None,
-        Verdict::Weaker | Verdict::Stronger | Verdict::Contradicted => claim.cause,
+        Verdict::Weaker | Verdict::Stronger | Verdict::Another | Verdict::Contradicted => claim.cause,
     }
 }
 
@@ -159,11 +160,7 @@ fn even(median: f64, least: f64, greatest: f64) -> Verdict {
 
 /// Judges a value by its logarithmic distance from the paper's.
 fn valued(distance: f64) -> Verdict {
-    match distance {
-        distance if distance.abs() <= ALIKE => Verdict::Reproduced,
-        distance if distance > 0.0 => Verdict::Stronger,
-        _ => Verdict::Weaker,
-    }
+    if distance.abs() <= ALIKE { Verdict::Reproduced } else { Verdict::Another }
 }
 
 /// Returns whether an interval of logarithms has both directions.
@@ -223,8 +220,7 @@ fn why(
         Verdict::Weaker if is_bound => "just beyond the bound",
         Verdict::Contradicted if is_even => "a difference here alone",
         Verdict::Contradicted => "the other way round",
-        Verdict::Weaker if claim.against.is_none() => "less here",
-        Verdict::Stronger if claim.against.is_none() => "more here",
+        Verdict::Another => "another value",
         Verdict::Weaker if spans_one((least.ln(), greatest.ln())) => "less of a difference, of no sure direction",
         Verdict::Weaker => "less of a difference",
         Verdict::Stronger => "more of one",
@@ -332,9 +328,10 @@ mod tests {
         let verdict = |ours: f64| of(Claim::value("a", 1.0, 2.0), &[ours]).verdict;
         assert_eq!(
             [verdict(1.9), verdict(1.2), verdict(3.0)],
-            [Verdict::Reproduced, Verdict::Weaker, Verdict::Stronger]
+            [Verdict::Reproduced, Verdict::Another, Verdict::Another]
         );
-        assert_eq!(of(Claim::value("a", 1.0, 2.0), &[1.2]).why, "1.20 here, 2.00 in the paper: less here.");
+        assert!(!Verdict::Another.holds() && Verdict::Another.differs());
+        assert_eq!(of(Claim::value("a", 1.0, 2.0), &[1.2]).why, "1.20 here, 2.00 in the paper: another value.");
     }
 
     #[test]

@@ -130,6 +130,9 @@ pub(crate) struct Judged {
     /// `None` if it was not measured, because of too many threads or too little memory.
     pub(crate) ours: Option<Spread>,
     pub(crate) verdict: Verdict,
+    /// The least run that can judge the claim, in words; empty if any run can.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) needs: String,
     /// Why our result is not the paper's.
     #[serde(default)]
     pub(crate) cause: Option<Cause>,
@@ -155,6 +158,9 @@ pub(crate) enum Verdict {
     Reproduced,
     Weaker,
     Stronger,
+    /// A value that is not the paper's: there is no direction in which it would be more of the same.
+    #[serde(rename = "another value")]
+    Another,
     Contradicted,
     /// The rounds lie on both sides.
     Undecided,
@@ -165,10 +171,11 @@ pub(crate) enum Verdict {
 
 impl Verdict {
     /// All verdicts, in the order of the page.
-    pub(crate) const ALL: [Verdict; 7] = [
+    pub(crate) const ALL: [Verdict; 8] = [
         Verdict::Reproduced,
         Verdict::Stronger,
         Verdict::Weaker,
+        Verdict::Another,
         Verdict::Contradicted,
         Verdict::Undecided,
         Verdict::Unscaled,
@@ -182,7 +189,7 @@ impl Verdict {
 
     /// Returns whether the measurement shows something other than the claim. The other verdicts judge nothing.
     pub(crate) fn differs(self) -> bool {
-        matches!(self, Verdict::Weaker | Verdict::Contradicted)
+        matches!(self, Verdict::Weaker | Verdict::Another | Verdict::Contradicted)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -190,6 +197,7 @@ impl Verdict {
             Verdict::Reproduced => "reproduced",
             Verdict::Weaker => "weaker",
             Verdict::Stronger => "stronger",
+            Verdict::Another => "another value",
             Verdict::Contradicted => "contradicted",
             Verdict::Undecided => "undecided",
             Verdict::Unscaled => "not measured at this scale",

@@ -132,13 +132,13 @@ fn machines(outcomes: &[Outcome], machines: &Machines<'_>) -> String {
     text.push_str(&machines.table());
     if outcomes.iter().any(|outcome| outcome.scale < FULL) {
         text.push_str(
-            "<p class=\"warning\">Some of it was run below the papers' scale, and most of its trees fit into a cache: \
-             claims that this decides are marked as not measured at this scale.</p>\n",
+            "<p class=\"warning\">Some of it was run below the papers' scale: claims that this decides are marked as \
+             not measured at this scale.</p>\n",
         );
     }
-    text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count. A \
-            figure with a seed had another order in each round, which the seed repeats; one without had the same \
-            order in all. Thin lines go from the least to the greatest, and end at the edge of the drawing. A hollow \
+    text + "<p>A machine of one core is one of the two that a figure of one thread was bound to. Times are medians of \
+            rounds that go through all series by turns, after one that does not count. A figure with a seed had \
+            another order in each round, which the seed repeats; one without had the same order in all. Thin lines go from the least to the greatest, and end at the edge of the drawing. A hollow \
             circle is where the paper's ratio would put a series. A ratio is taken round by round. Counts are \
             exact.</p>\n"
 }
@@ -212,6 +212,7 @@ pub(crate) mod tests {
                 paper: "as much".into(),
                 ours: Some(Spread { least: 0.9, median: 1.0, greatest: 1.1 }),
                 verdict: Verdict::Reproduced,
+                needs: String::new(),
                 cause: None,
                 headline: "Coral grows".into(),
                 form_of: String::new(),
@@ -290,8 +291,7 @@ pub(crate) mod tests {
     fn every_difference_of_the_kept_run_has_a_cause() {
         let mut unexplained = Vec::new();
         for outcome in kept() {
-            let differs =
-                |claim: &&Judged| matches!(claim.verdict, Verdict::Weaker | Verdict::Stronger | Verdict::Contradicted);
+            let differs = |claim: &&Judged| claim.verdict.differs() || claim.verdict == Verdict::Stronger;
             let without = outcome.claims.iter().filter(differs).filter(|claim| claim.cause.is_none());
             unexplained.extend(without.map(|it| format!("{}: {} / {} at {}", outcome.id, it.of, it.against, it.x)));
         }

@@ -16,10 +16,11 @@ use rival::{Measured, Rival};
 type Create = fn(TreeSetup) -> Result<Box<dyn MeasuredTree>>;
 
 /// Every rival by its name.
-const ALL: [(&str, Create); 3] = [
+const ALL: [(&str, Create); 4] = [
     ("utree", |setup| measured(utree::UTree::new(setup))),
     ("pactree", |setup| measured(pactree::PacTree::new(setup))),
     ("montage", |setup| measured(montage::Montage::new(setup))),
+    ("montage_two_lines", |setup| measured(montage::Montage::of_two_lines(setup))),
 ];
 
 fn measured<R: Rival>(rival: Result<R>) -> Result<Box<dyn MeasuredTree>> {

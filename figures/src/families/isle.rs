@@ -2,6 +2,7 @@
 
 mod loads;
 mod nodes;
+mod reads;
 
 use crate::axes::TENTH_OF_MILLIONS;
 use crate::claim::Cause;
@@ -13,13 +14,14 @@ use crate::traces::{all, uniform};
 use anyhow::Result;
 use loads::LOADS;
 use nodes::{NODES, SHARES_BY_FENCE, SIZES};
+use reads::{READS, READS_BY_SIZE};
 
 pub(crate) const FAMILY: Family = Family {
     name: "Isle-Tree",
     paper: "lines sorted each on its own, beside NV, FP, wB+, FAST-FAIR and Circ",
     without: "",
     expected: false,
-    studies: &[EXAMPLE, LOADS, FLUSHES, NODES, SHARES_BY_FENCE, SIZES, LATENCIES, STRINGS, READS],
+    studies: &[EXAMPLE, LOADS, FLUSHES, NODES, SHARES_BY_FENCE, SIZES, LATENCIES, STRINGS, READS, READS_BY_SIZE],
     absent: &[Absent::new("ISLE-X1", "The crash matrix", "explored by `cargo xtask crash`, and part of the report")],
     drawn: DRAWN,
 };
@@ -41,6 +43,10 @@ const DRAWN: &[Drawn] = &[
     Drawn {
         figures: &["ISLE-F8b", "ISLE-F8d"],
         series: &["NV", "NV, vectors", "wB+", "FF, inner nodes volatile", "CIRC", "CIRC, linear", "ISLE", "ISLE_ALL"],
+    },
+    Drawn {
+        figures: &["ISLE-F2b"],
+        series: &["NV", "FF, inner nodes volatile", "CIRC", "CIRC, linear", "ISLE", "ISLE, vectors"],
     },
     Drawn {
         figures: &["ISLE-F2"],
@@ -69,6 +75,8 @@ const SEARCHES: [(&str, &str); 4] = [
 ];
 
 const LATENCY: u32 = 300;
+const OF_LATENCY: &str = "FF has its inner nodes in persistent memory, as in the paper; those of the others are \
+                          volatile. All trees stand on the same latches and allocator.";
 const NOTE: &str = "FF and wB+_ALL have their inner nodes in persistent memory, as in the paper; wB+ has them in \
                     memory, which spares it what they cost there. All trees stand on the same latches and allocator.";
 
@@ -219,7 +227,7 @@ const LATENCIES: Study = Study {
             Claim::grows("FP", "ISLE", 0.0, 600.0).cause(Cause::Environment).because(WIDER),
             Claim::grows("NV", "ISLE", 0.0, 600.0).cause(Cause::Questionable).because(WIDER_THAN_AN_EQUAL),
         ],
-        note: NOTE,
+        note: OF_LATENCY,
     }],
 };
 
@@ -304,31 +312,3 @@ fn strings_cells(setting: &Setting) -> Vec<Cell> {
         strings::percentiles(design, LATENCY, threads, records, seconds)
     })
 }
-
-const READS: Study = Study {
-    conditions: "exact counts, nodes of 512 bytes, keys and values of 8 bytes, uniform, a hundred thousand at scale 1",
-    exact: true,
-    needs: Needs::Reads,
-    cells: |setting| {
-        let pairs = setting.count(100_000);
-        let cell = |name, at, design: &'static str| {
-            Cell::new(name, at, 2 * pairs, move || {
-                let (tree, keys) = (create(design, counted(pairs))?, all(pairs));
-                tree.put(&keys, 1)?;
-                Ok(vec![if at == 0.0 { tree.lines_got(&keys[..1_000])? } else { tree.lines_put(&keys[..1_000])? }])
-            })
-        };
-        let trees = TREES.into_iter().filter(|(name, _)| !name.contains("_ALL") && *name != "FF");
-        trees.chain(SEARCHES).flat_map(|(name, design)| [cell(name, 0.0, design), cell(name, 1.0, design)]).collect()
-    },
-    figures: &[Figure {
-        id: "ISLE-F2",
-        title: "Lines of a leaf that are read",
-        measure: 0,
-        unit: "lines read an operation",
-        axis: Axis::Words("operation", &["search", "update"]),
-        claims: &[],
-        note: "In place of the paper's worked example, which is of one node and one key. What vectors compare is read \
-               whole.",
-    }],
-};

@@ -252,15 +252,12 @@ const PRINTED: Study = Study {
                     .cause(Cause::Environment)
                     .headline("Sentinels shorten FAST-FAIR's searches by up to 42.6 percent")
                     .because(IN_ORDER),
-                Claim::new("CIRC_F", "CIRC", 4096.0, 0.969).cause(Cause::Environment).because(ONE_BY_ONE),
+                Claim::new("CIRC_F", "CIRC", 4096.0, 0.969).cause(Cause::Unknown).because(ONE_BY_ONE),
                 Claim::new("FF_S", "FF_F", 4096.0, 0.625)
                     .at_scale(1.0)
                     .headline("Sentinels are up to 60.1 percent faster than fingerprints")
                     .because(ONE_BY_ONE),
-                Claim::new("CIRC_S", "CIRC_F", 4096.0, 0.533)
-                    .at_scale(1.0)
-                    .cause(Cause::Environment)
-                    .because(ONE_BY_ONE),
+                Claim::new("CIRC_S", "CIRC_F", 4096.0, 0.533).at_scale(1.0).cause(Cause::Unknown).because(ONE_BY_ONE),
                 Claim::more("FF_S", "FF", 512.0).because("The paper says slower, without a number."),
                 Claim::more("CIRC_S", "CIRC", 512.0).because("The paper says slower, without a number."),
             ],
@@ -315,9 +312,12 @@ fn sizes_cells(setting: &Setting, designs: [(&'static str, &'static str); 6]) ->
 }
 
 const EVERY_SIZE: &str = "The paper says fastest at every number of keys; the node size of its figure is not legible.";
+const EVERY_SIZE_IN_ORDER: &str = "The paper says fastest at every number of keys; the node size of its figure is not \
+                                   legible. A plain search of 4 KiB reads 24 lines (SENT-X2), which follow one \
+                                   another and do not wait for memory one by one here.";
 
 const FASTEST: &[Claim] = &[
-    Claim::less("FF_S", "FF", 10.0).at_scale(1.0).cause(Cause::Environment).because(EVERY_SIZE),
+    Claim::less("FF_S", "FF", 10.0).at_scale(1.0).cause(Cause::Environment).because(EVERY_SIZE_IN_ORDER),
     Claim::less("CIRC_S", "CIRC", 10.0).at_scale(1.0).because(EVERY_SIZE),
 ];
 
@@ -334,7 +334,8 @@ const SMALL_OVERHEAD: &[Claim] = &[
 
 const fn size_of_data(id: &'static str, title: &'static str, measure: usize, claims: &'static [Claim]) -> Figure {
     let unit = if measure == 0 { "search, ns" } else { "insert, ns" };
-    let note = "The paper's node size is not legible. 100 million keys: only at scale 1, and if they fit.";
+    let note = "The paper's node size is not legible. Its 100 million keys are left out below scale 1, and where \
+                half of the free memory is less than 150 bytes a key.";
     Figure { id, title, measure, unit, axis: MILLIONS, claims, note }
 }
 

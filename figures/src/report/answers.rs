@@ -51,16 +51,21 @@ fn sentence(name: &str, outcomes: &[&Outcome]) -> String {
     let count = |wanted: fn(Verdict) -> bool| claims(outcomes).filter(|claim| wanted(claim.verdict)).count();
     let all = claims(outcomes).count();
     let holds = count(|verdict| verdict.holds());
-    let (weaker, against) =
-        (count(|verdict| verdict == Verdict::Weaker), count(|verdict| verdict == Verdict::Contradicted));
+    let weaker = count(|verdict| verdict == Verdict::Weaker);
+    let another = count(|verdict| verdict == Verdict::Another);
+    let against = count(|verdict| verdict == Verdict::Contradicted);
     let open = count(|verdict| !verdict.holds() && !verdict.differs());
     let expected = outcomes.iter().any(|outcome| outcome.expected);
     let what = if expected { "hypotheses" } else { "claims" };
     let mut text = format!("<a href=\"#{}\">{}</a>: of {all} {what}, {holds} hold", anchor(name), escaped(name));
-    for (count, word) in [(weaker, "weaker here"), (against, if expected { "refuted" } else { "contradicted" })] {
-        if count > 0 {
-            let _ = write!(text, ", {count} {} {word}", if count == 1 { "is" } else { "are" });
-        }
+    let against_words = if expected { ["is refuted", "are refuted"] } else { ["is contradicted", "are contradicted"] };
+    let differing = [
+        (weaker, ["is weaker here", "are weaker here"]),
+        (another, ["has another value", "have another value"]),
+        (against, against_words),
+    ];
+    for (count, [one, several]) in differing.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = write!(text, ", {count} {}", if count == 1 { one } else { several });
     }
     let differing =
         |cause: Option<Cause>| claims(outcomes).filter(|claim| claim.verdict.differs() && claim.cause == cause).count();
@@ -155,7 +160,7 @@ fn causes(outcomes: &[Outcome]) -> String {
     let papers: Vec<_> = outcomes.iter().filter(|outcome| !outcome.expected).collect();
     let all: Vec<_> = claims(&papers).collect();
     let count = |cause| {
-        let differs = |claim: &&&Judged| !matches!(claim.verdict, Verdict::Reproduced | Verdict::Unmeasured);
+        let differs = |claim: &&&Judged| !claim.verdict.holds() && claim.verdict != Verdict::Unmeasured;
         all.iter().filter(differs).filter(|claim| claim.cause == cause).count()
     };
     let meant = [
@@ -164,6 +169,7 @@ fn causes(outcomes: &[Outcome]) -> String {
         (Cause::Unequal, "what is compared here is not what the paper compares"),
         (Cause::Questionable, "the paper's number or reason does not follow from its own protocol"),
         (Cause::Noise, "the rounds lie on both sides"),
+        (Cause::Unknown, "no count, machine code or second run shows why"),
     ];
     let rows = meant.iter().map(|(cause, meaning)| {
         format!("<tr><td>{}</td><td>{}</td><td>{meaning}</td></tr>\n", cause.name(), count(Some(*cause)))
@@ -174,7 +180,7 @@ fn causes(outcomes: &[Outcome]) -> String {
         none => format!("<tr><td>unexplained</td><td>{none}</td><td>no cause is known</td></tr>\n"),
     };
     format!(
-        "<details><summary>Causes of what is not reproduced</summary><table>\n<tr><th>cause</th><th>claims</th>\
+        "<details><summary>Causes of what does not hold, or is open</summary><table>\n<tr><th>cause</th><th>claims</th>\
          <th>meaning</th></tr>\n{rows}{none}</table></details>\n"
     )
 }
@@ -205,20 +211,29 @@ fn headlines(outcomes: &[Outcome]) -> String {
     if none { String::new() } else { text + "</table>\n" }
 }
 
-/// Returns which figures have claims of which verdict.
+/// Returns which figures have claims of which verdict: those of the papers, and apart from them our own.
 pub(super) fn figures_by_verdict(outcomes: &[Outcome]) -> String {
-    let claims: Vec<_> = outcomes.iter().flat_map(|outcome| &outcome.claims).cloned().collect();
-    let mut text = String::from(
-        "<details><summary>Figures by verdict</summary><table class=\"summary\">\n<tr><th>verdict</th><th>claims</th>\
-         <th>of</th></tr>\n",
-    );
-    for (verdict, count) in verdicts(&claims) {
-        let of = |outcome: &&Outcome| verdicts(&outcome.claims).any(|(other, _)| other == verdict);
-        let links: Vec<_> =
-            outcomes.iter().filter(of).map(|outcome| format!("<a href=\"#{0}\">{0}</a>", outcome.id)).collect();
-        let _ = writeln!(text, "<tr><td>{}</td><td>{count}</td><td>{}</td></tr>", verdict.name(), links.join(" "));
+    let (own, papers): (Vec<_>, Vec<_>) = outcomes.iter().partition(|outcome| outcome.expected);
+    let mut text = String::from("<details><summary>Figures by verdict</summary>\n");
+    for (what, of, own) in [("claims of papers", papers, false), ("hypotheses", own, true)] {
+        let claims: Vec<_> = of.iter().flat_map(|outcome| &outcome.claims).cloned().collect();
+        if claims.is_empty() {
+            continue;
+        }
+        let _ = write!(
+            text,
+            "<div class=\"wide\"><table class=\"summary\">\n<tr><th>verdict</th><th>{what}</th><th>of</th></tr>\n"
+        );
+        for (verdict, count) in verdicts(&claims) {
+            let has = |outcome: &&&Outcome| verdicts(&outcome.claims).any(|(other, _)| other == verdict);
+            let links = of.iter().filter(has).map(|outcome| format!("<a href=\"#{0}\">{0}</a>", outcome.id));
+            let links: Vec<_> = links.collect();
+            let name = verdict.name_of(own);
+            let _ = writeln!(text, "<tr><td>{name}</td><td>{count}</td><td>{}</td></tr>", links.join(" "));
+        }
+        text.push_str("</table></div>\n");
     }
-    text + "</table></details>\n"
+    text + "</details>\n"
 }
 
 #[cfg(test)]

@@ -73,8 +73,10 @@ fn row(claim: &Judged, outcome: &Outcome) -> String {
         }
     };
     let (paper, ours) = paper_and_ours(claim);
+    let needs =
+        if claim.needs.is_empty() { String::new() } else { format!("<br><small>needs {}</small>", claim.needs) };
     format!(
-        "<tr><td title=\"{}\">{ratio}</td><td data-label=\"{}\">{}</td><td data-label=\"ours\">{ours}</td>\
+        "<tr><td title=\"{}\">{ratio}{needs}</td><td data-label=\"{}\">{}</td><td data-label=\"ours\">{ours}</td>\
          <td class=\"track\">{}</td><td>{}</td><td class=\"why\">{}</td></tr>\n",
         escaped(&outcome.axis),
         outcome.claimant(),

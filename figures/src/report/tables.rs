@@ -13,7 +13,7 @@ use std::fmt::Write;
 /// The store's modes: when a write returns, what a process crash loses, and what a power failure loses.
 const MODES: [[&str; 4]; 3] = [
     ["Strict", "when it is synced", "nothing", "nothing"],
-    ["Buffered", "at once", "nothing", "about max(interval, sync) + sync"],
+    ["Buffered", "at once", "nothing", "at most the writes of the last max(interval, sync) + sync"],
     ["OnSync", "at once", "nothing", "at most what came after the last completed sync"],
 ];
 

@@ -2,16 +2,18 @@
 //! persistent memory, all of the tree is volatile, and payloads become durable when their epoch ends.
 //!
 //! ```text
-//! payload, a line:   unused | epoch | kind | number of the pair | key | value | unused | unused
+//! payload, a line:       unused | epoch | kind | number of the pair | key | value | unused | unused
+//! payload, two lines:    the same header, and key and value behind its 56 bytes
 //! ```
 //!
 //! A put changes a payload of its own epoch in place, and otherwise writes another one with the pair's number. A
 //! removal writes a payload that says so. What it replaces is used again two epochs later, and the payload of a removal
 //! one epoch after that: until then a crash can bring back what was before. No operation flushes or fences.
 //!
-//! The published payload has a header of 56 bytes, so that a pair of words takes two lines; here it takes one. As in
-//! the published code, a payload that is given up loses its epoch by a store that is not flushed. The tree is the
-//! map of `holm-map` behind one lock.
+//! The published payload has a header of 56 bytes, so that a pair of words takes two lines. That form is
+//! `montage_two_lines`; in `montage` a pair takes one line, which spares it half of what it writes. As in the published
+//! code, a payload that is given up loses its epoch by a store that is not flushed. The tree is the map of `holm-map`
+//! behind one lock.
 
 use super::blocks::{Blocks, FIRST};
 use super::rival::{Known, Rival};
@@ -20,14 +22,12 @@ use holm_map::Map;
 use holm_medium::{Epoch, Guard, Mapped, Result, StorageOps, WriteHandle};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Words of a payload.
-const WORDS: usize = 8;
-/// The words of a payload, by what they hold.
+/// The words of a line.
+const LINE: usize = 8;
+/// The words of a payload, by what they hold. Its key and its value come behind.
 const EPOCH: usize = 1;
 const KIND: usize = 2;
 const NUMBER: usize = 3;
-const KEY: usize = 4;
-const VALUE: usize = 5;
 
 const ALLOCATED: u64 = 1;
 const UPDATED: u64 = 2;
@@ -48,16 +48,31 @@ struct Above {
 /// The payloads, and the tree above them.
 pub(super) struct Montage {
     blocks: Blocks,
+    /// The word of a payload that holds the key. Its value is the next one.
+    key: usize,
     above: Mutex<Above>,
 }
 
 impl Montage {
-    /// Creates an empty tree.
+    /// Creates an empty tree whose payloads take a line each.
     ///
     /// # Errors
     /// The medium's, if there is not enough memory.
     pub(super) fn new(setup: TreeSetup) -> Result<Self> {
-        Ok(Montage { blocks: Blocks::new(setup, WORDS, Self::PER_EPOCH)?, above: Mutex::default() })
+        Self::with_key(setup, NUMBER + 1)
+    }
+
+    /// Creates an empty tree whose payloads have the published header, and take two lines each.
+    ///
+    /// # Errors
+    /// The medium's, if there is not enough memory.
+    pub(super) fn of_two_lines(setup: TreeSetup) -> Result<Self> {
+        Self::with_key(setup, LINE - 1)
+    }
+
+    fn with_key(setup: TreeSetup, key: usize) -> Result<Self> {
+        let words = (key + 2).next_multiple_of(LINE);
+        Ok(Montage { blocks: Blocks::new(setup, words, Self::PER_EPOCH)?, key, above: Mutex::default() })
     }
 
     fn above(&self) -> MutexGuard<'_, Above> {
@@ -67,7 +82,7 @@ impl Montage {
     /// Writes a payload, which becomes durable with the epoch.
     fn write(&self, handle: &mut WriteHandle<'_, Mapped>, payload: u64, values: [u64; 4]) {
         let (words, [kind, number, key, value]) = (self.blocks.block(payload), values);
-        let values = [(EPOCH, handle.epoch()), (KIND, kind), (NUMBER, number), (KEY, key), (VALUE, value)];
+        let values = [(EPOCH, handle.epoch()), (KIND, kind), (NUMBER, number), (self.key, key), (self.key + 1, value)];
         values.into_iter().for_each(|(word, value)| handle.write(&words[word], value));
         handle.defer_words(words);
     }
@@ -94,7 +109,7 @@ impl Montage {
     ) -> Result<()> {
         let words = self.blocks.block(old);
         if words[EPOCH].read() == handle.epoch() {
-            handle.write(&words[VALUE], pair.1);
+            handle.write(&words[self.key + 1], pair.1);
             handle.defer_words(words);
             return Ok(());
         }
@@ -145,13 +160,13 @@ impl Rival for Montage {
     }
 
     fn get(&self, key: u64) -> Option<u64> {
-        self.above().payloads.get(&key).map(|payload| self.blocks.block(*payload)[VALUE].read())
+        self.above().payloads.get(&key).map(|payload| self.blocks.block(*payload)[self.key + 1].read())
     }
 
     fn scan(&self, low: u64, count: usize, each: &mut dyn FnMut(u64)) {
         let above = self.above();
         let payloads = above.payloads.range(low..).take(count);
-        payloads.for_each(|(_, payload)| each(self.blocks.block(*payload)[VALUE].read()));
+        payloads.for_each(|(_, payload)| each(self.blocks.block(*payload)[self.key + 1].read()));
     }
 
     /// Of each pair the payload of the latest epoch counts, unless it says that the pair is gone.
@@ -168,7 +183,7 @@ impl Rival for Montage {
         }
         let there = latest.into_iter().map(|(_, payload)| (self.blocks.block(payload), payload));
         let there = there.filter(|(words, _)| [ALLOCATED, UPDATED].contains(&words[KIND].read()));
-        let blocks: Map<u64, u64> = there.map(|(words, payload)| (words[KEY].read(), payload)).collect();
+        let blocks: Map<u64, u64> = there.map(|(words, payload)| (words[self.key].read(), payload)).collect();
         Known { pairs: blocks.len() as u64, blocks }
     }
 
@@ -216,6 +231,16 @@ mod tests {
         assert_eq!(tree.leaf_bytes(), (1_001 + 600 - 600) * 64);
         end();
         assert_eq!(tree.leaf_bytes(), (1_001 - 600) * 64);
+    }
+
+    /// The published payload is changed and written whole.
+    #[test]
+    fn a_payload_of_two_lines_is_written_whole() {
+        let (tree, keys) = (agrees_with_a_map("montage_two_lines"), all(1_000));
+        let end = || spent(&*tree, || tree.end_epoch())[0];
+        let empty = end();
+        tree.put(&keys, !0).and_then(|()| tree.put(&keys, 1)).expect("memory");
+        assert_eq!((end() - empty, tree.leaf_bytes()), (2_000, 1_001 * 128));
     }
 
     #[test]

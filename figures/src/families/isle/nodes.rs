@@ -19,7 +19,7 @@ const MORE_LINES: &str = "The paper says about 20 percent. The more lines an ins
 const LARGER: &str = "The papers of NV-Tree and wB+-Tree have one word of count or bitmap. NV-Tree of 2 KiB has three \
                       words here, each for its own records, and wB+-Tree of 1 and 2 KiB a bitmap beside the word that \
                       commits.";
-const COMPARABLE: &str = "The paper says comparable. Isle-Tree looks into every line, up to 31 of them.";
+const COMPARABLE: &str = "The paper says comparable. What either reads of a leaf is counted in ISLE-F2b.";
 const SCANNED: &str = "The paper says comparable. Circ-Tree is searched one by one from its first pair.";
 const OUTPERFORMS: &str = "The paper says that it still outperforms NV-Tree.";
 const LEVEL: &str = "The paper says that it does not change.";

@@ -73,11 +73,11 @@ pub(super) const PREFETCHES: Study = Study {
             Claim::less("MB", "MB", 3.0)
                 .against_at(0.0)
                 .at_scale(1.0)
-                .cause(Cause::Environment)
+                .cause(Cause::Unknown)
                 .because("The paper says negative, without a number. Why it is positive here was not measured."),
             Claim::less("MB, T1", "MB", 3.0).against_at(0.0).at_scale(1.0).because(LEAVES),
             Claim::less("MB, T2", "MB", 3.0).against_at(0.0).at_scale(1.0).because(LEAVES),
-            Claim::less("MB, NTA", "MB", 3.0).against_at(0.0).at_scale(1.0).cause(Cause::Environment).because(LEAVES),
+            Claim::less("MB, NTA", "MB", 3.0).against_at(0.0).at_scale(1.0).cause(Cause::Unknown).because(LEAVES),
         ],
         "MB has the hint T0, into all levels of the cache; T1 and T2 leave out the first and the first two, NTA all \
          but the first. All identifiers of a node are asked for; of the root, the paper's asks for those of one \

@@ -51,11 +51,11 @@ pub(super) const LARGE_PAGES: Study = Study {
             PAGES_OF,
             &[
                 Claim::new("MB", "MB", 1.0, 1.032).against_at(0.0).because(FEW_PERCENT),
-                Claim::new("MB", "MB", 2.0, 1.177).against_at(0.0).cause(Cause::Environment).because(GETS_ALONE),
+                Claim::new("MB", "MB", 2.0, 1.177).against_at(0.0).cause(Cause::Unknown).because(GETS_ALONE),
                 Claim::new("MB, unique", "MB, unique", 1.0, 1.041).against_at(0.0).because(FEW_PERCENT),
                 Claim::new("MB, unique", "MB, unique", 2.0, 1.151)
                     .against_at(0.0)
-                    .cause(Cause::Environment)
+                    .cause(Cause::Unknown)
                     .because(GETS_ALONE),
             ],
             "",
@@ -108,7 +108,7 @@ pub(super) const LADDER: Study = Study {
                     .form_of_at(("MB-F7a", 512.0), "AVX", "linear")
                     .cause(Cause::Environment)
                     .because("As MB-F7a."),
-                Claim::more("MB", "MB", 4.0).against_at(3.0).cause(Cause::Environment).because(
+                Claim::more("MB", "MB", 4.0).against_at(3.0).cause(Cause::Unknown).because(
                     "The paper says that a root with interpolation makes gets faster, by little. Why it makes them \
                      slower here was not measured.",
                 ),
@@ -172,13 +172,13 @@ pub(super) const LADDER: Study = Study {
                 Claim::new("MB", "MB", 2.0, 1.062)
                     .against_at(1.0)
                     .form_of_at(("MB-F7b", 512.0), "AVX", "linear")
-                    .cause(Cause::Environment)
+                    .cause(Cause::Unknown)
                     .because("As MB-F7b."),
                 Claim::less("MB", "MB", 4.0).against_at(3.0).because(LARGE_ROOT),
                 Claim::new("MB", "MB", 5.0, 1.177)
                     .against_at(4.0)
                     .form_of_at(("MB-F11b", 2.0), "MB", "MB")
-                    .cause(Cause::Environment)
+                    .cause(Cause::Unknown)
                     .because("As MB-F11b."),
                 Claim::more("MB", "MB", 6.0).against_at(5.0).because(AHEAD),
                 Claim::new("MB, unique", INSIDE, 6.0, 4.016)

@@ -54,11 +54,11 @@ pub(super) const NODES: Study = Study {
                 Claim::at_least("MB", "MB", 256.0, 1.0).against_at(512.0).because(BEST_HERE),
                 Claim::at_least(INSIDE, INSIDE, 1024.0, 1.0)
                     .against_at(512.0)
-                    .cause(Cause::Environment)
+                    .cause(Cause::Unknown)
                     .because(NODES_AND_LINES),
                 Claim::at_least(INSIDE, INSIDE, 1024.0, 1.0)
                     .against_at(2048.0)
-                    .cause(Cause::Environment)
+                    .cause(Cause::Unknown)
                     .because(NODES_AND_LINES),
             ],
             NODES_NOTE,

@@ -107,14 +107,14 @@ const OF_GETS: [Claim; 22] = [
 ];
 
 const OF_PUTS: [Claim; 6] = [
-    Claim::new("AVX", "linear", 512.0, 1.062).against_at(256.0).cause(Cause::Environment).because(MOVED),
+    Claim::new("AVX", "linear", 512.0, 1.062).against_at(256.0).cause(Cause::Unknown).because(MOVED),
     Claim::new(WIDEST, "linear", 512.0, 1.062)
         .against_at(256.0)
         .form_of("MB-F7b", "AVX", "linear")
-        .cause(Cause::Environment)
+        .cause(Cause::Unknown)
         .because(MOVED),
     Claim::at_least("SSE", "AVX", 256.0, 1.0).cause(Cause::Unequal).because(COUNT_APART),
-    Claim::at_least("SSE", "AVX", 256.0, 1.0).against_at(512.0).cause(Cause::Environment).because(BEST_OF_PUTS),
+    Claim::at_least("SSE", "AVX", 256.0, 1.0).against_at(512.0).cause(Cause::Unknown).because(BEST_OF_PUTS),
     Claim::at_least("SSE", "SSE", 256.0, 1.0).against_at(128.0).because(BEST_OF_PUTS),
     Claim::at_least("SSE", "SSE", 256.0, 1.0).against_at(512.0).because(BEST_OF_PUTS),
 ];

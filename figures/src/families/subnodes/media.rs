@@ -48,7 +48,7 @@ pub(super) const MEDIA: Study = Study {
                 Claim::value("SS", 0.0, 2.0).cause(Cause::Environment).because(ABOUT_TWO),
                 Claim::value("SS", 1.0, 2.0).cause(Cause::Environment).because(ABOUT_TWO),
                 Claim::value("SS", 2.0, 2.0).cause(Cause::Environment).because(ABOUT_TWO),
-                Claim::value("SS", 3.0, 2.0).cause(Cause::Environment).because(ABOUT_TWO),
+                Claim::value("SS", 3.0, 2.0).cause(Cause::Questionable).because(ONE_AND_A_HALF),
             ],
             note: MODEL_NOTE,
         },
@@ -80,6 +80,8 @@ pub(super) const MEDIA: Study = Study {
     ],
 };
 
+const ONE_AND_A_HALF: &str = "The paper says about two. Fingerprints of the head subnode are in memory, and of a pair \
+                              that lies there, only that block is read.";
 const ABOUT_TWO: &str = "The paper says about two. A block that is written in part is read once more, although the \
                          cache holds its lines.";
 
