@@ -1,20 +1,39 @@
 //! The reachable part of the record area: one bit per word while the rebuild runs, then the free runs.
 
+use holm_medium::{MediumError, Result};
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The first word that a record may have. The first line of the area stays unused: location zero means none.
 const FIRST_WORD: u64 = 8;
 
-/// One bit for each word of the record area.
+/// One bit for each word of the record area. Memory is taken where records are, and not for the rest of the area.
 pub(crate) struct ReachableRecords {
     bits: Box<[AtomicU64]>,
     words: u64,
+    /// The end of the last marked record, in words.
+    end: AtomicU64,
 }
 
 impl ReachableRecords {
-    pub(crate) fn new(bytes: u64) -> Self {
+    /// Of an area of `bytes`, in which no record is marked.
+    ///
+    /// # Errors
+    /// `Io` of kind `OutOfMemory`: the file is longer than any that this machine can recover.
+    pub(crate) fn new(bytes: u64) -> Result<Self> {
         let words = bytes / 8;
-        ReachableRecords { bits: (0..words.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(), words }
+        let bits = bytemuck::allocation::try_zeroed_slice_box(words.div_ceil(64) as usize).map_err(|()| {
+            let what = format!("found {bytes} bytes, for which there is no memory");
+            let error = io::Error::new(io::ErrorKind::OutOfMemory, what);
+            MediumError::io("allocating a bit for each word of", Path::new("records"), error)
+        })?;
+        Ok(ReachableRecords { bits, words, end: AtomicU64::new(0) })
+    }
+
+    /// The bits up to the last record.
+    fn used(&self) -> &[AtomicU64] {
+        &self.bits[..self.end.load(Relaxed).div_ceil(64) as usize]
     }
 
     /// Prefetches the bits of a record.
@@ -37,19 +56,22 @@ impl ReachableRecords {
             self.bits[(at / 64) as usize].fetch_or(mask, Relaxed);
             at = upto;
         }
+        if self.end.load(Relaxed) < end {
+            self.end.fetch_max(end, Relaxed);
+        }
         true
     }
 
-    /// Returns the bytes of all marked records. O(bytes of the area).
+    /// Returns the bytes of all marked records. O(bytes up to the last one).
     pub(crate) fn bytes(&self) -> u64 {
-        self.bits.iter().map(|bits| u64::from(bits.load(Relaxed).count_ones())).sum::<u64>() * 8
+        self.used().iter().map(|bits| u64::from(bits.load(Relaxed).count_ones())).sum::<u64>() * 8
     }
 
     /// Returns the end of the last record, and the free runs below it (offset, bytes).
     pub(crate) fn free_runs(&self) -> (u64, Vec<(u64, u64)>) {
         let mut runs = Vec::new();
         let mut free_from = FIRST_WORD;
-        for (index, bits) in self.bits.iter().enumerate() {
+        for (index, bits) in self.used().iter().enumerate() {
             let bits = bits.load(Relaxed);
             let base = index as u64 * 64;
             if bits == 0 {
@@ -81,7 +103,7 @@ mod tests {
 
     #[test]
     fn runs_are_what_lies_between_records() {
-        let reachable = ReachableRecords::new(8 << 10);
+        let reachable = ReachableRecords::new(8 << 10).expect("memory");
         assert!(reachable.mark(64, 16));
         assert!(reachable.mark(64 + 16 * 8 + 640, 100));
         assert!(reachable.mark(64 + 16 * 8 + 640 + 800 + 8, 1));
@@ -96,5 +118,15 @@ mod tests {
             "a gap of one word joins what is freed beside it"
         );
         assert_eq!(reachable.bytes(), 117 * 8);
+    }
+
+    /// A file can be as long as its system allows, and have little in it.
+    #[test]
+    fn a_file_that_is_too_long_costs_what_its_records_cost() {
+        let reachable = ReachableRecords::new(1 << 36).expect("a gibibyte that nothing touches");
+        assert!(reachable.mark(64, 16));
+        assert_eq!((reachable.bytes(), reachable.used().len()), (128, 1));
+        let refused = ReachableRecords::new(u64::MAX).map(drop);
+        assert!(matches!(refused, Err(MediumError::Io { .. })), "{refused:?}");
     }
 }

@@ -96,7 +96,7 @@ struct Recovered {
 impl<K: Keys> Rebuild<'_, K> {
     fn run(&self, levels: &mut dyn LevelPlan<K>, ready: &mut dyn FnMut() -> Result<()>) -> Result<Rebuilt> {
         let threads = self.request.threads;
-        let reachable = ReachableRecords::new(self.leaves.image().area(Area::Records).len() as u64);
+        let reachable = ReachableRecords::new(self.leaves.image().area(Area::Records).len() as u64)?;
         let mut unchanged = self.unchanged(&reachable)?;
         let Recovered { blocks, latest, after } = self.recover_all(levels, &unchanged)?;
         let live = overflow::leaves_of(self.leaves, &self.numbers, blocks)?;

@@ -120,6 +120,12 @@ impl CopiedPairs {
         total: usize,
         (view, compares_checksums): (ReadView, bool),
     ) -> Result<(), u64> {
+        // Only the last record can be as long as this. The length that its leaf states is not believed, if it is not
+        // there: no memory is as large.
+        if total > COPY_WORDS {
+            let missing = slots.iter().find(|slot| record::words(&keys.image, slot.payload).is_none());
+            missing.map_or(Ok(()), |slot| Err(slot.payload))?;
+        }
         if self.words.len() < total {
             // The old contents need not be moved.
             self.words = vec![0; if total < COPY_WORDS { total.next_power_of_two() } else { total }];

@@ -207,6 +207,8 @@ pub(crate) struct ReadOnlyEngine {
     pub(crate) store: Store,
     pub(crate) catalog: Catalog,
     pub(crate) recovery: Recovery,
+    /// That the leaves have not the checksum that they had when they were closed: pairs may be missing or wrong.
+    pub(crate) changed_leaves: Option<Error>,
     /// Kept for the shared lock on the superblock's file, which keeps writers out.
     pub(crate) _lock: ReadOnlyLock,
 }

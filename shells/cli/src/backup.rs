@@ -18,7 +18,7 @@ use crate::{opened, output, verify};
 pub(crate) fn run(args: &Backup) -> anyhow::Result<Exit> {
     let since = args.since.unwrap_or(0);
     let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
-        let mut out = output::standard();
+        let mut out = output::needed()?;
         let written = write(args, since, &mut out);
         let info = output::whole(written.and_then(|info| output::finish(out).map(|()| info)))?;
         // Standard output is the backup.
@@ -33,7 +33,8 @@ pub(crate) fn run(args: &Backup) -> anyhow::Result<Exit> {
     let partial = locked(&path)?;
     let info = complete(args, since, &partial, &path).inspect_err(|_| drop(fs::remove_file(&path)))?;
     // A link, because a renaming would replace a file that somebody else has created meanwhile.
-    fs::hard_link(&path, file).with_context(|| format!("cannot create {}", file.display()))?;
+    let named = fs::hard_link(&path, file).with_context(|| format!("cannot create {}", file.display()));
+    named.inspect_err(|_| drop(fs::remove_file(&path)))?;
     fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     sync_folder_of(file)?;
     output::print(verify::lines(&info))?;

@@ -7,6 +7,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use anyhow::Context;
+
 /// The result of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -14,8 +16,8 @@ pub(crate) enum Exit {
     Found,
     /// No such key or keyspace, or another value than `cas` expected: exit code 1.
     Absent,
-    /// `check` or `scrub` found faults, or `export` or `repair` wrote what is left of a damaged database: exit code 2,
-    /// as for errors.
+    /// `check` or `scrub` found faults, or another command has shown or written what is left of a damaged database: exit
+    /// code 2, as for errors.
     Faulty,
 }
 
@@ -30,6 +32,18 @@ pub(crate) fn code(done: anyhow::Result<Exit>) -> ExitCode {
             note(&chain(&error));
             ExitCode::from(2)
         }
+    }
+}
+
+/// Prints the help, the version, or what is wrong with the arguments, and returns the exit code.
+pub(crate) fn of_arguments(told: &clap::Error) -> ExitCode {
+    let printed = told.print().and_then(|()| io::stdout().flush()).context("writing the output");
+    match printed {
+        Err(error) if !reader_left(&error) => {
+            note(&chain(&error));
+            ExitCode::from(2)
+        }
+        _ => ExitCode::from(if told.use_stderr() { 2 } else { 0 }),
     }
 }
 
@@ -73,7 +87,6 @@ fn printable(character: char) -> impl Iterator<Item = char> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::Context;
 
     #[test]
     fn sources_are_told_once_each() {

@@ -1,11 +1,19 @@
-//! ^C during a long command: the first ends it in order, the second at once.
+//! Signals: ^C during a long command, of which the first ends it in order and the second at once; and the one that
+//! would end the program where a file reaches the limit of its size.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGXFSZ};
 use signal_hook::flag;
+
+/// From here on, a write beyond the limit of a file's size (`ulimit -f`) fails, as one to a full disk does. The signal
+/// that the system sends as well ends nothing.
+pub(crate) fn outlive_file_limits() {
+    // Without a handler, the signal does what it did.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
 
 /// Whether the user has asked for the end.
 #[derive(Clone, Debug, Default)]

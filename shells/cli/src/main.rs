@@ -51,7 +51,11 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let verb = args::Arguments::parse().verb;
+    interrupt::outlive_file_limits();
+    let verb = match args::Arguments::try_parse() {
+        Ok(arguments) => arguments.verb,
+        Err(told) => return exit::of_arguments(&told),
+    };
     let done = match &verb {
         args::Verb::Load(args) => load::run(args),
         args::Verb::Watch(args) => watch::run(args),

@@ -21,16 +21,17 @@ pub(crate) fn readable(path: &Path) -> anyhow::Result<ReadOnlyDatabase> {
     Database::open_read_only(path).map_err(|error| cannot_open(path, error))
 }
 
-/// Runs `work` on a keyspace of a database that is opened read-only.
+/// Runs `work` on a keyspace of a database that is opened read-only. What a damaged one answers may not be all.
 pub(crate) fn reading(
     target: &Target,
     work: impl FnOnce(&ReadOnlyDatabase, &ReadOnlyKeyspace) -> anyhow::Result<Exit>,
 ) -> anyhow::Result<Exit> {
     let database = readable(&target.database)?;
-    match database.existing_keyspace(&target.keyspace)? {
-        Some(keyspace) => work(&database, &keyspace),
-        None => no_keyspace(&target.keyspace, &database.keyspaces()?),
-    }
+    let done = match database.existing_keyspace(&target.keyspace)? {
+        Some(keyspace) => work(&database, &keyspace)?,
+        None => no_keyspace(&target.keyspace, &database.keyspaces()?)?,
+    };
+    Ok(if database.recovery().damaged.is_empty() { done } else { Exit::Faulty })
 }
 
 /// Runs a query on a whole database: a read-only one, or, if it was not closed, the one that has just been recovered

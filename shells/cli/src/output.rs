@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
 
 use crate::escape::escape;
 use crate::exit::reader_left;
@@ -15,6 +16,21 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// Returns buffered standard output. The caller must call `finish`.
 pub(crate) fn standard() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock())
+}
+
+/// Returns standard output for what is of no use unless it is written: refuses an output that is closed.
+///
+/// A program that starts with its standard output closed cannot see that: the runtime opens `/dev/null` in its place,
+/// for reading and writing. What a shell or another program opens is for writing alone.
+pub(crate) fn needed() -> anyhow::Result<BufWriter<StdoutLock<'static>>> {
+    let stdout = io::stdout();
+    let access = fcntl_getfl(&stdout).context("writing the output")? & OFlags::ACCMODE;
+    let about = fstat(&stdout).context("writing the output")?;
+    let is_null = stat("/dev/null").is_ok_and(|null| null.st_rdev == about.st_rdev && null.st_mode == about.st_mode);
+    if is_null && access == OFlags::RDWR {
+        bail!("writing the output: standard output is closed, or /dev/null that is open for reading, too");
+    }
+    Ok(standard())
 }
 
 /// Writes what is buffered. A full disk or a closed pipe is reported here at the latest.

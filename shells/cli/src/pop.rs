@@ -13,7 +13,7 @@ pub(crate) fn run(args: &Pop) -> anyhow::Result<Exit> {
         let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
             return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
         };
-        let mut writer = Writer::new(args.format, output::standard());
+        let mut writer = Writer::new(args.format, output::needed()?);
         // No other process has the database open, so nothing comes between the scan and the removal.
         let key = loop {
             let found = if args.last { keyspace.last()? } else { keyspace.first()? };

@@ -24,7 +24,9 @@ pub(crate) fn run(args: &Restore) -> anyhow::Result<Exit> {
         if stream.fill_buf()?.starts_with(DUMP) {
             return Ok(of_dump(&mut stream, &args.database)?.lines());
         }
-        Ok(verify::lines(&Database::restore(&mut stream, &args.database)?))
+        let info = Database::restore(&mut stream, &args.database)?;
+        verify::refuse_more(&mut stream)?;
+        Ok(verify::lines(&info))
     })?;
     output::print(lines)?;
     Ok(Exit::Found)
@@ -36,15 +38,25 @@ fn of_dump(text: &mut impl BufRead, database: &Path) -> anyhow::Result<Tally> {
         bail!("{} exists; `restore` replaces no database", database.display());
     }
     let unfinished = unfinished_of(database)?;
-    fs::create_dir(&unfinished).with_context(|| {
-        format!("cannot create {}, in which the database is made; remove what is there", unfinished.display())
-    })?;
+    create_unfinished(&unfinished)?;
     let made = Database::builder().open(&unfinished).map_err(anyhow::Error::from);
     let made = made.and_then(|made| opened::closing(made, |made| fill(text, made)));
     let tally = made.inspect_err(|_| drop(fs::remove_dir_all(&unfinished)))?;
     fs::rename(&unfinished, database).with_context(|| format!("cannot create {}", database.display()))?;
     sync_folder_of(database)?;
     Ok(tally)
+}
+
+/// Creates the folder in which the database is made. What a restore that was killed has left there goes; what another
+/// one is making, or what is no database, stays.
+fn create_unfinished(unfinished: &Path) -> anyhow::Result<()> {
+    let created = || format!("cannot create {}, in which the database is made", unfinished.display());
+    if unfinished.is_dir() {
+        let left = Database::open(unfinished).with_context(created)?;
+        left.close().with_context(created)?;
+        fs::remove_dir_all(unfinished).with_context(created)?;
+    }
+    fs::create_dir(unfinished).with_context(created)
 }
 
 /// The folder's name until the database in it is complete.

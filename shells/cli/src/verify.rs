@@ -45,10 +45,17 @@ fn to_its_end<T>(
     let done = read(&mut stream);
     progress.finish();
     let done = done?;
+    refuse_more(&mut stream)?;
+    Ok(done)
+}
+
+/// Refuses anything that is left to read behind a backup. Whoever has a buffer of his own asks himself: bytes that lie
+/// in it are not left to read.
+pub(crate) fn refuse_more(stream: &mut impl Read) -> anyhow::Result<()> {
     if stream.read(&mut [0]).context("reading behind the backup")? > 0 {
         bail!("bytes follow the end of the backup; the backup itself is sound, and was used");
     }
-    Ok(done)
+    Ok(())
 }
 
 /// Returns a backup's contents as lines for people and scripts.

@@ -13,21 +13,21 @@ use crate::superblock::ImageKind;
 use crate::vfs::{VfsFile, read_exact_at};
 use std::path::Path;
 
-/// Maps the files, or reads them into memory. `looked_at` is given to read only: the bytes of leaves.
+/// Maps the files, or reads them into memory. `looked_at` is given to read only: the bytes of leaves and of records.
 pub(super) fn map(
     dir: &Path,
     files: &[Box<dyn VfsFile>; 2],
     kind: ImageKind,
     options: &JournaledOptions,
-    looked_at: Option<u64>,
+    looked_at: Option<[u64; 2]>,
 ) -> Result<Image> {
     let mut regions = Vec::new();
     for (index, area) in Area::ALL.into_iter().enumerate() {
         let (file, path) = (&files[index], area_path(dir, area));
         let io = |error| MediumError::io("mapping", &path, error);
         let len = file.len().map_err(io)?;
-        // Beyond what a closed database had, nothing is a leaf.
-        let len = looked_at.filter(|_| area == Area::Leaves).map_or(len, |most| len.min(most));
+        // Beyond what a closed database had, nothing is a leaf or a record.
+        let len = looked_at.map_or(len, |most| len.min(most[index]));
         let backing = backing(kind, &**file, looked_at.is_some());
         let region = match backing {
             Backing::Heap => Region::heap_to_grow(options.heap[index].max(len as usize)),

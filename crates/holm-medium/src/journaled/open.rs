@@ -156,15 +156,16 @@ pub fn open_read_only(
     refuse_shortened(dir, &superblock, &files)?;
     // Nothing in the log is needed, but the next open for writing needs its files. And what can still be read of
     // damaged leaves is worth having.
-    let faults =
-        [check_segments(&*vfs, superblock.log_files(dir)).err(), refuse_changed(dir, &superblock, &files).err()];
+    let changed_leaves = refuse_changed(dir, &superblock, &files).err();
+    let faults = [check_segments(&*vfs, superblock.log_files(dir)).err(), changed_leaves.clone()];
     let faults = faults.into_iter().flatten().map(|error| error.to_string());
     let damaged = damaged.into_iter().chain(faults).collect();
-    let image = Arc::new(map(dir, &files, ImageKind::Shared, options, Some(superblock.lengths[0]))?);
+    let image = Arc::new(map(dir, &files, ImageKind::Shared, options, Some(superblock.lengths))?);
     let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared, options.reserve)?;
     let next = superblock.log_start.position();
     let recovery = Recovery { damaged, ..Recovery::of(Found::Clean, superblock.epoch) };
-    Ok(Opened::new(medium, recovery, (superblock, superblock_file), options.log, next))
+    let opened = Opened::new(medium, recovery, (superblock, superblock_file), options.log, next);
+    Ok(Opened { changed_leaves, ..opened })
 }
 
 /// Bytes that are announced at once. Linux reads no more for one announcement than it reads ahead: this, by default.

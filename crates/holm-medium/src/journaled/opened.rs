@@ -7,6 +7,7 @@ use super::logged::Logged;
 use super::recovery::{Found, Recovery};
 use super::reserve::Reserve;
 use crate::epoch::Epoch;
+use crate::error::MediumError;
 use crate::leaf_index::{EarlierIndex, LeafIndex};
 use crate::log::{LogOptions, Position};
 use crate::superblock::Superblock;
@@ -52,6 +53,8 @@ pub struct Opened {
     pub index: Option<LeafIndex>,
     /// The leaf index of an earlier moment, if the database was not closed.
     pub earlier: Option<EarlierIndex>,
+    /// That the leaves have not the checksum that they had when they were closed, which a reader alone tolerates.
+    pub changed_leaves: Option<MediumError>,
 }
 
 impl Opened {
@@ -63,7 +66,18 @@ impl Opened {
         log: LogOptions,
         next: Position,
     ) -> Self {
-        Opened { medium, recovery, superblock, superblock_file, log, next, logged: None, index: None, earlier: None }
+        Opened {
+            medium,
+            recovery,
+            superblock,
+            superblock_file,
+            log,
+            next,
+            logged: None,
+            index: None,
+            earlier: None,
+            changed_leaves: None,
+        }
     }
 
     /// Whether leaves are to be cut at [`Recovery::epoch`]; otherwise they are taken as they are.

@@ -97,8 +97,14 @@ fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
         }
     }
     let end = stream.finish()?;
-    if base.is_some_and(|base| base.is_result_of(&end)) {
-        return Ok(Verified::Applied(end.info));
+    if let Some(base) = base.filter(|base| base.is_result_of(&end)) {
+        let Some(found) = base.difference(engine, &end)? else { return Ok(Verified::Applied(end.info)) };
+        if header.base > 0 || refused.is_some() {
+            let expected = "a copy that nobody has written since, which has this backup already".into();
+            return Err(Error::WrongBase { found, expected });
+        }
+        // A whole backup, and all that it had brought is gone. A crash from here on must not take it for applied.
+        Base::forget(engine)?;
     }
     refused.map_or(Ok(()), Err)?;
     // Only this database itself can have raised the mark further.

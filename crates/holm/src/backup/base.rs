@@ -100,6 +100,26 @@ impl Base {
         self.may_be_result_of(&end.header) && self.hash == end.hash
     }
 
+    /// Returns how a database that stands at the result of a stream differs from it, in words: by what was written
+    /// since, or by pairs that are no longer there. `None` if it does not.
+    pub(super) fn difference(&self, engine: &Engine, end: &EndOfStream) -> Result<Option<String>> {
+        let latest = latest_change(&engine.store, &engine.catalog)?;
+        if latest > self.own {
+            return Ok(Some(format!("a copy that was written in its epoch {latest}, after {}", self.own)));
+        }
+        // A leaf that has been emptied has no epoch of its last change.
+        let found: u64 = engine.catalog.trees().iter().map(|tree| tree.root.pairs()).sum();
+        let expected = end.info.records + end.info.kept;
+        Ok((found != expected).then(|| format!("a copy of {found} pairs, and not of {expected}")))
+    }
+
+    /// Durably forgets that this database is a copy.
+    pub(super) fn forget(engine: &Engine) -> Result<()> {
+        let mut operation = Operation::begin(&engine.store)?;
+        operation.remove(engine.catalog.own(), BASE)?;
+        operation.finish_durably()
+    }
+
     /// Refuses a database that does not stand at the base of a stream.
     pub(super) fn check(engine: &Engine, header: &Header) -> Result<()> {
         if header.base == 0 {

@@ -261,7 +261,8 @@ impl ReadOnlyDatabase {
     /// Writes a whole backup to a stream: see [`Database::backup_to`]. Nothing changes meanwhile.
     ///
     /// # Errors
-    /// [`Io`](Error::Io): the writer refused a call. [`Corrupt`](Error::Corrupt): a record is damaged.
+    /// [`Io`](Error::Io): the writer refused a call. [`Corrupt`](Error::Corrupt): a record is damaged, or the leaves have
+    /// not the checksum that they had when the database was closed; [`Database::repair`] saves what is left.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -282,6 +283,8 @@ impl ReadOnlyDatabase {
     /// As [`ReadOnlyDatabase::backup_to`]. [`Invalid`](Error::Invalid): the base is later than the last epoch.
     pub fn backup_since(&self, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
         let engine = &self.engine;
+        // Pairs that such leaves have lost would be missing in a backup that is sound by itself.
+        engine.changed_leaves.clone().map_or(Ok(()), Err)?;
         let epoch = engine.recovery.epoch;
         if base > epoch {
             let what = format!("the base of a backup is an earlier one: found {base}, and epoch {epoch}");

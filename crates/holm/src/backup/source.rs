@@ -7,7 +7,7 @@ use crate::continuation::Continuation;
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
 use crate::direction::Direction;
 use crate::engine::Reader;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::expiry::ReadView;
 use crate::iter::copy_part;
 use crate::kept_keyspaces::KeptKeyspaces;
@@ -35,6 +35,8 @@ pub(super) struct Source {
 struct CopiedLeaf {
     cursor: LeafCursor<Records>,
     copied: CopiedPairs,
+    /// The last key that was written of its keyspace; `None` before the first.
+    last: Option<Vec<u8>>,
 }
 
 impl LeafSource for Source {
@@ -95,7 +97,7 @@ impl Source {
             // Expired pairs are among them, and values have their deadlines: the copy is to be what its base is.
             let (direction, view) = (Direction::Forward, ReadView::Stored);
             let bounds = ScanBounds { low: &low, high: None, direction, most: usize::MAX, view };
-            let is_kept = base > 0 && stamped && self.keep(tree, base, &low, &mut leaf.cursor, stream)?;
+            let is_kept = base > 0 && stamped && self.keep(tree, base, &low, &mut leaf, stream)?;
             let remainder = if is_kept { Remainder::Nothing } else { self.give(tree, bounds, &mut leaf, stream)? };
             match Continuation::after(self.store(), bounds, remainder, leaf.cursor.edge.take())? {
                 Continuation::Beyond(next) => low = next,
@@ -113,7 +115,7 @@ impl Source {
         tree: &KeyspaceTree,
         base: Epoch,
         low: &[u8],
-        cursor: &mut LeafCursor<Records>,
+        CopiedLeaf { cursor, last, .. }: &mut CopiedLeaf,
         stream: &mut StreamWriter<'_>,
     ) -> Result<bool> {
         // Without a bound: see the head of `read.rs`. A snapshot that has ended ends it too.
@@ -137,7 +139,9 @@ impl Source {
                 None => {}
                 Some(None) => return Ok(true),
                 Some(Some((Some(least), Some(greatest)))) if &least[..] >= low && least <= greatest => {
+                    self.check_order(last.as_deref(), &least)?;
                     stream.keep(within.len() as u64, &least, &greatest)?;
+                    *last = Some(greatest);
                     return Ok(true);
                 }
                 // A damaged record: to give the pairs finds out.
@@ -146,12 +150,25 @@ impl Source {
         }
     }
 
+    /// Refuses a key that is not above the one before. A leaf that is damaged leads to the record of another key, which
+    /// is sound, and no reader would accept such a stream.
+    fn check_order(&self, before: Option<&[u8]>, key: &[u8]) -> Result<()> {
+        let Some(before) = before.filter(|before| *before >= key) else { return Ok(()) };
+        Err(Error::Corrupt {
+            path: self.store().path.join("leaves"),
+            offset: 0,
+            what: "the order of keys",
+            found: format!("\"{}\" behind \"{}\"", key.escape_ascii(), before.escape_ascii()),
+            expected: "ascending keys".into(),
+        })
+    }
+
     /// Writes pairs of the next leaf: all, unless their values are large. Returns what remains of the leaf.
     fn give(
         &self,
         tree: &KeyspaceTree,
         bounds: ScanBounds<'_>,
-        CopiedLeaf { cursor, copied }: &mut CopiedLeaf,
+        CopiedLeaf { cursor, copied, last }: &mut CopiedLeaf,
         stream: &mut StreamWriter<'_>,
     ) -> Result<Remainder> {
         let remainder = copy_part(self, tree, bounds, usize::MAX, cursor, copied);
@@ -160,7 +177,14 @@ impl Source {
         let remainder = remainder?;
         for index in 0..copied.len() {
             let (key, value) = copied.lend(index);
+            let before = if index == 0 { last.as_deref() } else { Some(copied.key(index - 1)) };
+            self.check_order(before, key)?;
             stream.pair(key, value)?;
+        }
+        if let Some(index) = copied.len().checked_sub(1) {
+            let last = last.get_or_insert_default();
+            last.clear();
+            last.extend_from_slice(copied.key(index));
         }
         Ok(remainder)
     }

@@ -3,7 +3,7 @@
 use super::named::Named;
 use super::rebuilt::Unnamed;
 use crate::engine::ReadOnlyEngine;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::recovery::Recovery;
 use crate::store::WritableStore;
 use holm_medium::{Epoch, ReadOnlyLock};
@@ -15,21 +15,24 @@ pub(super) struct ClosedFiles {
     /// The epoch after the last logged one.
     pub(super) active: Epoch,
     pub(super) recovery: Recovery,
+    /// That the leaves have not the checksum that they had when they were closed.
+    pub(super) changed_leaves: Option<Error>,
     pub(super) lock: ReadOnlyLock,
 }
 
-/// For reading: the lock.
+/// For reading: the lock, and what is wrong with the leaves.
 pub(super) struct ToRead {
+    changed_leaves: Option<Error>,
     lock: ReadOnlyLock,
 }
 
 impl ClosedFiles {
     /// Builds the trees from the leaves.
     pub(super) fn rebuild(self, threads: usize) -> Result<Unnamed<ToRead>> {
-        let ClosedFiles { store, active, mut recovery, lock } = self;
+        let ClosedFiles { store, active, mut recovery, changed_leaves, lock } = self;
         let rebuilt = store.index.rebuild(RecoveryPoint::Visible, active, threads)?;
         recovery.blocks_read = rebuilt.blocks_read;
-        Ok(Unnamed::new(store, rebuilt.roots, recovery, ToRead { lock }))
+        Ok(Unnamed::new(store, rebuilt.roots, recovery, ToRead { changed_leaves, lock }))
     }
 }
 
@@ -46,7 +49,7 @@ impl Unnamed<ToRead> {
 impl Named<ToRead> {
     /// Gives up the right to change the store, which only the empty trees of the catalog needed.
     pub(super) fn finish(self) -> ReadOnlyEngine {
-        let Named { store, catalog, recovery, kind: ToRead { lock }, .. } = self;
-        ReadOnlyEngine { store: store.into_read_only(), catalog, recovery, _lock: lock }
+        let Named { store, catalog, recovery, kind: ToRead { changed_leaves, lock }, .. } = self;
+        ReadOnlyEngine { store: store.into_read_only(), catalog, recovery, changed_leaves, _lock: lock }
     }
 }

@@ -70,6 +70,7 @@ pub(super) fn open_read_only(path: &Path, builder: &Builder) -> Result<ClosedFil
     let opened = opened.map_err(opening)?;
     debug_assert_eq!(opened.superblock().state, State::Clean);
     let (recovery, uuid) = (opened.recovery.clone(), opened.superblock().uuid);
+    let changed_leaves = opened.changed_leaves.clone().map(Error::from);
     let (medium, opened_state) = opened.into_parts();
     let active = recovery.epoch + 1;
     let writer = Arc::new(Storage::open_read_only(medium, active)?);
@@ -84,7 +85,7 @@ pub(super) fn open_read_only(path: &Path, builder: &Builder) -> Result<ClosedFil
     let mut store = WritableStore::new(writer, &design, path, Damage::Tolerated).with_files(uuid, &builder.vfs);
     store.follow_time(builder.time_source.clone());
     let lock = opened_state.into_read_only_lock();
-    Ok(ClosedFiles { store, active, recovery: recovery.into(), lock })
+    Ok(ClosedFiles { store, active, recovery: recovery.into(), changed_leaves, lock })
 }
 
 /// The geometry that the superblock has for this design.

@@ -4,6 +4,7 @@
 //! the value, the value is a JSON object of all the other columns, which must then differ in their names.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
@@ -104,7 +105,11 @@ impl<R: BufRead> ColumnRecords<R> {
 
     /// Reads the names of the columns, and finds the chosen ones.
     fn named(&self) -> Result<Columns, Fault> {
-        let names: Vec<String> = self.record.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let name = |(at, name): (usize, &[u8])| match std::str::from_utf8(name) {
+            Ok(name) => Ok(name.to_owned()),
+            Err(_) => Err(Fault::NameNotUtf8 { column: at + 1 }),
+        };
+        let names: Vec<String> = self.record.iter().enumerate().map(name).collect::<Result<_, _>>()?;
         let find = |wanted: &str| {
             let by_number = || wanted.parse().ok().and_then(|number: usize| number.checked_sub(1));
             let found = names.iter().position(|name| name == wanted);
@@ -119,10 +124,9 @@ impl<R: BufRead> ColumnRecords<R> {
         let (key, value) = (find(&self.chosen.key)?, self.chosen.value.as_deref().map(find).transpose()?);
         let others: Vec<&String> =
             names.iter().enumerate().filter(|(at, _)| *at != key).map(|(_, name)| name).collect();
-        if let (None, Some(name)) =
-            (value, others.iter().find(|name| others.iter().filter(|it| it == name).count() > 1))
-        {
-            return Err(Fault::SameColumns { name: (**name).clone() });
+        let mut seen = HashSet::new();
+        if let (None, Some(name)) = (value, others.into_iter().find(|name| !seen.insert(*name))) {
+            return Err(Fault::SameColumns { name: name.clone() });
         }
         Ok(Columns { names, key, value })
     }

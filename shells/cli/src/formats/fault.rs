@@ -41,6 +41,8 @@ pub(crate) enum Fault {
     Columns { found: u64, expected: u64 },
     /// A column that goes into a JSON object, and is not UTF-8.
     NotUtf8 { name: String },
+    /// The name of a column, counted from 1, is not UTF-8.
+    NameNotUtf8 { column: usize },
     /// A JSON object does not have the member.
     NoMember { name: String },
     /// Not pairs of hex digits.
@@ -97,6 +99,7 @@ impl fmt::Display for Fault {
                 write!(f, "found {found} {fields}, expected {expected}")
             }
             Self::NotUtf8 { name } => write!(f, "found bytes in the column {name:?} that are not UTF-8"),
+            Self::NameNotUtf8 { column } => write!(f, "found bytes in the name of column {column} that are not UTF-8"),
             Self::NoMember { name } => write!(f, "found no member {name:?}"),
             Self::Base16 { name } => write!(f, "found {name}_base16 that is not pairs of hex digits"),
         }

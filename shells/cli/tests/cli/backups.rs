@@ -111,3 +111,70 @@ fn a_file_takes_one_backup_at_a_time() {
     assert_eq!(sea.holm("verify monday").with(0), printed);
     assert!(!sea.path("monday.partial").exists());
 }
+
+/// An increment that a copy has already was called applied, whatever had become of the copy since.
+#[test]
+fn a_copy_that_was_changed_has_no_backup_already() {
+    let sea = Sea::new();
+    sea.holm("put db north coral").with(0);
+    let monday = sea.holm("backup db monday").with(0);
+    sea.holm("put db south sand").with(0);
+    let tuesday = sea.holm(&format!("backup db tuesday --since {}", epoch(&monday))).with(0);
+    for change in ["put copy north kelp", "del copy north", "clear copy", "put copy east kelp --keyspace reefs"] {
+        sea.holm("restore copy monday").with(0);
+        assert_eq!(sea.holm("apply copy tuesday").with(0), tuesday);
+        sea.holm(change).with(0);
+        let before = sea.holm("export copy").with(0);
+        let complaint = sea.holm("apply copy tuesday").complaint();
+        assert!(complaint.contains("does not continue this database"), "{change}: {complaint}");
+        assert_eq!(sea.holm("export copy").with(0), before, "{change}");
+        fs::remove_dir_all(sea.path("copy")).expect("it is there");
+    }
+}
+
+/// A database without pairs takes a whole backup, also one that it has had before.
+#[test]
+fn an_emptied_copy_takes_a_whole_backup_again() {
+    let sea = Sea::new();
+    sea.holm("put db north coral").with(0);
+    let monday = sea.holm("backup db monday").with(0);
+    sea.holm("restore copy monday").with(0);
+    sea.holm("clear copy").with(0);
+    assert_eq!(sea.holm("apply copy monday").with(0), monday);
+    assert_eq!(sea.holm("export copy").with(0), "north\tcoral\n");
+    assert_eq!(sea.holm("apply copy monday").with(0), monday, "it is applied already");
+    sea.holm("put copy north kelp").with(0);
+    assert!(sea.holm("apply copy monday").complaint().contains("does not continue this database"));
+}
+
+/// Such a backup was sound by itself, and lacked what the leaf had lost.
+#[test]
+fn a_changed_leaf_makes_no_backup() {
+    let sea = Sea::new();
+    let lines: String = (0..300).map(|number| format!("{number:03}\tcoral\n")).collect();
+    sea.file("lines.tsv", lines);
+    sea.holm("load db lines.tsv").with(0);
+    let leaves = sea.file_bytes("db/leaves");
+    for at in (0..leaves.len()).step_by(leaves.len() / 40) {
+        let mut changed = leaves.clone();
+        changed[at] ^= 4;
+        sea.file("db/leaves", changed);
+        let said = sea.holm("backup db monday");
+        assert_eq!(said.code, Some(2), "byte {at}: {said:?}");
+        assert!(!sea.path("monday").exists() && !sea.path("monday.partial").exists(), "byte {at}");
+        assert_ne!(sea.holm("count db").code, Some(0), "byte {at}: what is left is not all");
+    }
+    sea.file("db/leaves", leaves);
+    sea.holm("backup db monday").with(0);
+}
+
+#[test]
+fn what_follows_a_backup_is_refused() {
+    let sea = Sea::new();
+    sea.holm("put db north coral").with(0);
+    sea.holm("backup db monday").with(0);
+    sea.file("monday", [&sea.file_bytes("monday")[..], b"\n"].concat());
+    for verb in ["verify monday", "restore copy monday"] {
+        assert!(sea.holm(verb).complaint().contains("bytes follow the end of the backup"), "{verb}");
+    }
+}

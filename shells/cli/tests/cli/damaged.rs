@@ -61,3 +61,36 @@ fn a_repair_writes_what_is_left_and_says_what_is_not() {
     assert!(sea.holm("repair absent other").complaint().contains("there is no database in absent"));
     sea.holm("repair saved again").with(0);
 }
+
+/// The length of a record that a leaf stated was believed: a scan asked for gigabytes, and was aborted.
+#[test]
+fn no_word_of_a_leaf_ends_the_program() {
+    let sea = Sea::new();
+    let lines: String = (0..60).map(|number| format!("key{number:03}\tvalue{number:03}\n")).collect();
+    sea.file("lines.tsv", &lines);
+    sea.holm("load db lines.tsv").with(0);
+    let leaves = sea.file_bytes("db/leaves");
+    let last = leaves.iter().rposition(|byte| *byte != 0).expect("leaves");
+    for at in (0..last).step_by(8).filter(|at| leaves[*at..at + 8] != [0; 8]) {
+        let mut changed = leaves.clone();
+        changed[at..at + 8].fill(0xff);
+        sea.file("db/leaves", changed);
+        let said = sea.holm("export db");
+        assert_eq!(said.code, Some(2), "word at {at}: {said:?}");
+        assert!(!said.error.contains("panicked"), "word at {at}: {said:?}");
+    }
+}
+
+/// What a closed database did not have is no part of it, however much of it there is.
+#[test]
+fn a_file_that_has_become_longer_is_read_as_it_was_closed() {
+    let sea = Sea::new();
+    sea.holm("put db north coral").with(0);
+    for file in ["db/records", "db/leaves"] {
+        let longer = fs::File::options().write(true).open(sea.path(file)).expect("it is there");
+        longer.set_len(1 << 36).expect("a sparse file");
+    }
+    assert_eq!(sea.holm("scan db").with(0), "north\tcoral\n");
+    sea.holm("put db south sand").with(0);
+    assert_eq!(sea.holm("count db").with(0), "2\n");
+}

@@ -71,3 +71,19 @@ fn a_text_that_is_not_whole_makes_no_database() {
     }
     sea.holm("restore whole sea.jsonl").with(0);
 }
+
+/// A restore that was killed leaves its folder, which made every later one fail.
+#[test]
+fn what_a_killed_restore_has_left_is_removed() {
+    let sea = with_everything();
+    sea.holm("dump db sea.jsonl").with(0);
+    sea.holm("put copy.restoring half done").with(0);
+    sea.holm("restore copy sea.jsonl").with(0);
+    assert!(!sea.path("copy.restoring").exists());
+    assert_eq!(sea.holm("dump copy").with(0).into_bytes(), sea.file_bytes("sea.jsonl"));
+
+    std::fs::create_dir(sea.path("other.restoring")).expect("a folder");
+    sea.file("other.restoring/mine", "kept");
+    assert!(sea.holm("restore other sea.jsonl").complaint().contains("cannot create other.restoring"));
+    assert_eq!(sea.file_bytes("other.restoring/mine"), b"kept");
+}

@@ -203,3 +203,11 @@ fn real_csv_and_json_lines_are_loaded_by_a_column() {
     assert_eq!(sea.holm("load db cities.csv --value-column people").code, Some(2));
     assert_eq!(sea.holm("load db cities.csv --key-column name --header").code, Some(2));
 }
+
+/// Such a name was stored with other characters in place of its bytes.
+#[test]
+fn a_name_of_a_column_that_is_not_utf8_is_refused() {
+    let sea = Sea::new();
+    let complaint = sea.fed("load db --format csv --key-column k", b"k,\xffa\nx,1\n").complaint();
+    assert!(complaint.contains("the name of column 2 that are not UTF-8"), "{complaint}");
+}

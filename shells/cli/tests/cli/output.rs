@@ -145,3 +145,40 @@ fn a_full_disk_is_an_error() {
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stderr.starts_with(b"holm: writing the output: "), "{output:?}");
 }
+
+/// The runtime opens `/dev/null` in place of a closed output, which takes everything.
+#[test]
+fn nothing_is_lost_in_an_output_that_is_closed() {
+    let sea = with_letters();
+    for verb in ["pop db", "backup db", "dump db", "export db"] {
+        let said = sea.shell(&format!("holm {verb} >&-"));
+        assert!(said.complaint().contains("standard output is closed"), "{verb}");
+    }
+    assert_eq!(sea.holm("count db").with(0), "5\n");
+    sea.shell("holm pop db >/dev/null").with(0);
+    assert_eq!(sea.holm("count db").with(0), "4\n");
+}
+
+/// A process that reaches the limit of a file's size gets a signal, which ended it and left the file's beginning.
+#[test]
+fn a_file_that_must_not_grow_is_an_error() {
+    let sea = Sea::new();
+    let lines: String = (0..2_000).map(|number| format!("key{number:04}\tvalue\n")).collect();
+    sea.file("lines.tsv", lines);
+    sea.holm("load db lines.tsv").with(0);
+    for (verb, file) in [("export", "out.tsv"), ("backup", "out.bk"), ("dump", "out.jsonl")] {
+        let said = sea.shell(&format!("ulimit -f 8; exec \"$HOLM\" {verb} db {file}"));
+        assert_eq!(said.code, Some(2), "{verb}: {said:?}");
+        assert!(!sea.path(file).exists() && !sea.path(&format!("{file}.partial")).exists(), "{verb}");
+        sea.holm(&format!("{verb} db {file}")).with(0);
+    }
+}
+
+#[test]
+fn help_that_cannot_be_written_is_an_error() {
+    let sea = Sea::new();
+    for option in ["--help", "--version", "help load"] {
+        sea.shell(&format!("holm {option}")).with(0);
+        assert_eq!(sea.shell(&format!("holm {option} >/dev/full")).code, Some(2), "{option}");
+    }
+}
