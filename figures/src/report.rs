@@ -138,9 +138,9 @@ fn machines(outcomes: &[Outcome], machines: &Machines<'_>) -> String {
     }
     text + "<p>A machine of one core is one of the two that a figure of one thread was bound to. Times are medians of \
             rounds that go through all series by turns, after one that does not count. A figure with a seed had \
-            another order in each round, which the seed repeats; one without had the same order in all. Thin lines go from the least to the greatest, and end at the edge of the drawing. A hollow \
-            circle is where the paper's ratio would put a series. A ratio is taken round by round. Counts are \
-            exact.</p>\n"
+            another order in each round, which the seed repeats; one without had the same order in all. Thin lines go \
+            from the least to the greatest, and end at the edge of the drawing. A hollow circle is where the paper's \
+            ratio would put a series. A ratio is taken round by round. Counts are exact.</p>\n"
 }
 
 fn contents(outcomes: &[Outcome]) -> String {

@@ -16,8 +16,8 @@ pub(crate) enum Exit {
     Found,
     /// No such key or keyspace, or another value than `cas` expected: exit code 1.
     Absent,
-    /// `check` or `scrub` found faults, or another command has shown or written what is left of a damaged database: exit
-    /// code 2, as for errors.
+    /// `check` or `scrub` found faults, or another command has shown or written what is left of a damaged database:
+    /// exit code 2, as for errors.
     Faulty,
 }
 

@@ -49,8 +49,8 @@ fn to_its_end<T>(
     Ok(done)
 }
 
-/// Refuses anything that is left to read behind a backup. Whoever has a buffer of his own asks himself: bytes that lie
-/// in it are not left to read.
+/// Refuses anything that is left to read behind a backup. A caller with a buffer of its own calls this with the buffer,
+/// whose bytes are not left in the stream below.
 pub(crate) fn refuse_more(stream: &mut impl Read) -> anyhow::Result<()> {
     if stream.read(&mut [0]).context("reading behind the backup")? > 0 {
         bail!("bytes follow the end of the backup; the backup itself is sound, and was used");

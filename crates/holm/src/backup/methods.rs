@@ -261,8 +261,8 @@ impl ReadOnlyDatabase {
     /// Writes a whole backup to a stream: see [`Database::backup_to`]. Nothing changes meanwhile.
     ///
     /// # Errors
-    /// [`Io`](Error::Io): the writer refused a call. [`Corrupt`](Error::Corrupt): a record is damaged, or the leaves have
-    /// not the checksum that they had when the database was closed; [`Database::repair`] saves what is left.
+    /// [`Io`](Error::Io): the writer refused a call. [`Corrupt`](Error::Corrupt): a record is damaged, or the leaves
+    /// have not the checksum that they had when the database was closed; [`Database::repair`] saves what is left.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
