@@ -98,7 +98,7 @@ fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
     }
     let end = stream.finish()?;
     if let Some(base) = base.filter(|base| base.is_result_of(&end)) {
-        let Some(found) = base.difference(engine, &end)? else { return Ok(Verified::Applied(end.info)) };
+        let Some(found) = base.difference(engine, &end, mark)? else { return Ok(Verified::Applied(end.info)) };
         if header.base > 0 || refused.is_some() {
             let expected = "a copy that nobody has written since, which has this backup already".into();
             return Err(Error::WrongBase { found, expected });

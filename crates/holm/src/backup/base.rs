@@ -101,8 +101,8 @@ impl Base {
     }
 
     /// Returns how a database that stands at the result of a stream differs from it, in words: by what was written
-    /// since, or by pairs that are no longer there. `None` if it does not.
-    pub(super) fn difference(&self, engine: &Engine, end: &EndOfStream) -> Result<Option<String>> {
+    /// since, by pairs that are no longer there, or by a mark that is not the stream's. `None` if it does not.
+    pub(super) fn difference(&self, engine: &Engine, end: &EndOfStream, mark: Option<u64>) -> Result<Option<String>> {
         let latest = latest_change(&engine.store, &engine.catalog)?;
         if latest > self.own {
             return Ok(Some(format!("a copy that was written in its epoch {latest}, after {}", self.own)));
@@ -110,7 +110,12 @@ impl Base {
         // A leaf that has been emptied has no epoch of its last change.
         let found: u64 = engine.catalog.trees().iter().map(|tree| tree.root.pairs()).sum();
         let expected = end.info.records + end.info.kept;
-        Ok((found != expected).then(|| format!("a copy of {found} pairs, and not of {expected}")))
+        if found != expected {
+            return Ok(Some(format!("a copy of {found} pairs, and not of {expected}")));
+        }
+        let present = mark::read(&engine.store, &engine.catalog)?;
+        let told = |mark: Option<u64>| mark.map_or_else(|| "no mark".into(), |mark| format!("the mark {mark}"));
+        Ok((present != mark).then(|| format!("a copy with {}, and not with {}", told(present), told(mark))))
     }
 
     /// Durably forgets that this database is a copy.

@@ -230,3 +230,22 @@ fn a_killed_process_leaves_a_mark_with_its_effects() {
     assert_eq!((count(&spaces[0]), spaces[1].len().expect("sound")), (Some(mark), mark));
     assert_sound(&db);
 }
+
+/// A copy whose mark was raised is not what its last backup has made of it.
+#[test]
+fn a_copy_with_another_mark_has_no_backup_already() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::open(folder.path().join("sea.holm")).unwrap();
+    db.batch().set_mark(3).commit().unwrap();
+    let whole = db.backup(folder.path().join("copy.holm")).unwrap();
+    db.batch().set_mark(4).commit().unwrap();
+    let mut changes = Vec::new();
+    db.backup_since(whole.epoch, &mut changes).unwrap();
+    let copy = Database::open(folder.path().join("copy.holm")).unwrap();
+    let info = copy.apply(&mut &changes[..]).unwrap();
+    assert_eq!(copy.apply(&mut &changes[..]).unwrap(), info);
+    copy.batch().set_mark(5).commit().unwrap();
+    let refused = copy.apply(&mut &changes[..]);
+    assert!(matches!(refused, Err(Error::WrongBase { .. })), "{refused:?}");
+    assert_eq!(copy.mark().unwrap(), Some(5));
+}
