@@ -73,7 +73,7 @@ pub(crate) struct Needed {
 
 impl Needed {
     /// Returns what a run needs, in words; nothing if any run will do.
-    pub(crate) fn told(self) -> String {
+    pub(crate) fn in_words(self) -> String {
         let scale = (self.scale > 0.0).then(|| format!("scale {}", self.scale));
         let threads = (self.threads > 1).then(|| format!("{} threads", self.threads));
         scale.into_iter().chain(threads).collect::<Vec<_>>().join(", ")
@@ -254,8 +254,8 @@ mod tests {
         assert!(lacks(0.1, 8).contains("scale of 1 "), "{}", lacks(0.1, 8));
         assert!(lacks(1.0, 2).contains("8 threads"), "{}", lacks(1.0, 2));
         assert_eq!(lacks(1.0, 8), "");
-        assert_eq!(claim.needed.told(), "scale 1, 8 threads");
-        assert_eq!(Claim::less("a", "b", 1.0).needed.told(), "");
+        assert_eq!(claim.needed.in_words(), "scale 1, 8 threads");
+        assert_eq!(Claim::less("a", "b", 1.0).needed.in_words(), "");
     }
 
     #[test]

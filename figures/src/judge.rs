@@ -57,7 +57,7 @@ pub(crate) fn judge(claim: &Claim, ran: Ran, series: &[Series]) -> Judged {
         paper: claim.told(),
         ours,
         verdict,
-        needs: claim.needed.told(),
+        needs: claim.needed.in_words(),
         cause: cause(claim, verdict),
         headline: claim.headline.into(),
         form_of: claim

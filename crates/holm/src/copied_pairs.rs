@@ -120,11 +120,10 @@ impl CopiedPairs {
         total: usize,
         (view, compares_checksums): (ReadView, bool),
     ) -> Result<(), u64> {
-        // Only the last record can be as long as this. The length that its leaf states is not believed, if it is not
-        // there: no memory is as large.
+        // The last slot may state any length. Memory is taken only for a record that is as long as that.
         if total > COPY_WORDS {
-            let missing = slots.iter().find(|slot| record::words(&keys.image, slot.payload).is_none());
-            missing.map_or(Ok(()), |slot| Err(slot.payload))?;
+            let other = slots.iter().find(|slot| !record::is_as_long(&keys.image, slot.payload));
+            other.map_or(Ok(()), |slot| Err(slot.payload))?;
         }
         if self.words.len() < total {
             // The old contents need not be moved.

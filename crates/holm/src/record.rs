@@ -421,6 +421,12 @@ pub(crate) fn words_of_header(word: u64) -> Option<u64> {
     Some(padded(words_of(header.key, header.value) as u64))
 }
 
+/// Returns whether the record to which a payload leads has the length that the payload states, by its header.
+pub(crate) fn is_as_long(image: &Image, payload: u64) -> bool {
+    let found = words(image, payload).and_then(|words| words_of_header(words.first()?.read()));
+    found == Some(u64::from(Place::of(payload).words))
+}
+
 /// Reads a record from a copy of all its words, and no more of them; the error describes the fault.
 pub(crate) fn read_copy(words: &[u64]) -> Result<ReadRecord, String> {
     let first = *words.first().ok_or("it has no words")?;

@@ -47,8 +47,11 @@ pub struct Recovery {
     /// The number of blocks of leaves that the open looked at. After [`from_index`](Recovery::from_index), these are
     /// the catalog's. Otherwise they are all that the file has, also free ones: what an open costs grows with them.
     pub blocks_read: u64,
-    /// A description of each damage that costs no data. An open for writing has repaired the superblock.
+    /// A description of each damage. An open for writing has repaired the superblock.
     pub damaged: Vec<String>,
+    /// Whether pairs or keyspaces may be missing or wrong: of a database that is open to read only, the leaves have not
+    /// the checksum that they had when it was closed, or the name of a keyspace is damaged.
+    pub incomplete: bool,
 }
 
 /// The source of an opened database's contents: [`Recovery::source`].
@@ -172,6 +175,7 @@ impl From<holm_medium::Recovery> for Recovery {
             leaves_from_index: 0,
             blocks_read: 0,
             damaged,
+            incomplete: false,
         }
     }
 }

@@ -34,8 +34,8 @@ const GENERAL: &str = "\
 A database is a folder; `load`, `put`, `cas --absent`, `incr`, `restore` and `bench` create it. It contains keyspaces; \
 `default` always exists. Keys expire only in keyspaces that --expires-in creates.
 
-Exit codes: 0 found or done, 1 no such key or keyspace or another value than `cas` expected, 2 an error, or faults \
-found by `check`, `scrub` or `repair`.
+Exit codes: 0 found or done, 1 no such key or keyspace or another value than `cas` expected, 2 an error, or faults: \
+found by `check` or `scrub`, or in a database of which a command has shown or written what is left.
 
 Escapes, in TSV always and in arguments with --escaped:
   \\t tab   \\n line feed   \\r carriage return   \\\\ backslash   \\xHH the byte HH

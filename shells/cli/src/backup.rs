@@ -3,7 +3,7 @@
 //! The file has another name until it is complete and synced to disk, and never replaces one.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -33,8 +33,13 @@ pub(crate) fn run(args: &Backup) -> anyhow::Result<Exit> {
     let partial = locked(&path)?;
     let info = complete(args, since, &partial, &path).inspect_err(|_| drop(fs::remove_file(&path)))?;
     // A link, because a renaming would replace a file that somebody else has created meanwhile.
-    let named = fs::hard_link(&path, file).with_context(|| format!("cannot create {}", file.display()));
-    named.inspect_err(|_| drop(fs::remove_file(&path)))?;
+    fs::hard_link(&path, file).or_else(|error| {
+        // A file system without links keeps what was made.
+        let is_kept = matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported);
+        let left = if is_kept { format!("; the backup is complete, in {}", path.display()) } else { String::new() };
+        let _ = is_kept || fs::remove_file(&path).is_ok();
+        Err(error).with_context(|| format!("cannot create {}{left}", file.display()))
+    })?;
     fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     sync_folder_of(file)?;
     output::print(verify::lines(&info))?;

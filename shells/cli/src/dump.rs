@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Dump) -> anyhow::Result<Exit> {
     let database = opened::readable(&args.database)?;
     match args.file.as_deref().filter(|file| *file != Path::new("-")) {
         None => {
-            let mut out = output::needed()?;
+            let mut out = output::standard();
             let written = write(&database, &mut out);
             output::whole(written.and_then(|_| output::finish(out)))?;
         }

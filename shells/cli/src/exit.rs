@@ -36,14 +36,14 @@ pub(crate) fn code(done: anyhow::Result<Exit>) -> ExitCode {
 }
 
 /// Prints the help, the version, or what is wrong with the arguments, and returns the exit code.
-pub(crate) fn of_arguments(told: &clap::Error) -> ExitCode {
-    let printed = told.print().and_then(|()| io::stdout().flush()).context("writing the output");
+pub(crate) fn of_arguments(answer: &clap::Error) -> ExitCode {
+    let printed = answer.print().and_then(|()| io::stdout().flush()).context("writing the output");
     match printed {
         Err(error) if !reader_left(&error) => {
             note(&chain(&error));
             ExitCode::from(2)
         }
-        _ => ExitCode::from(if told.use_stderr() { 2 } else { 0 }),
+        _ => ExitCode::from(if answer.use_stderr() { 2 } else { 0 }),
     }
 }
 

@@ -20,9 +20,9 @@ fn show(args: &Expire) -> anyhow::Result<Exit> {
     if !keyspace.options().has_expiry() {
         return Err(refusal(&target.keyspace));
     }
-    let Some(expiry) = keyspace.expiry(key)? else { return Ok(Exit::Absent) };
+    let Some(expiry) = keyspace.expiry(key)? else { return Ok(opened::shown(&database, Exit::Absent)) };
     output::print(millis(expiry).map_or_else(|| "never".into(), rfc_3339) + "\n")?;
-    Ok(Exit::Found)
+    Ok(opened::shown(&database, Exit::Found))
 }
 
 fn change(args: &Expire) -> anyhow::Result<Exit> {

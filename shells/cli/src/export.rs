@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
 
 fn export(keyspace: &ReadOnlyKeyspace, file: Option<&Path>, format: Format, header: bool) -> anyhow::Result<u64> {
     let Some(path) = file else {
-        let (written, count) = write(keyspace, Writer::new(format, output::needed()?), header)?;
+        let (written, count) = write(keyspace, Writer::new(format, output::standard()), header)?;
         return output::finish(written).map(|()| count);
     };
     output::to_new_file(path, |file| {

@@ -23,5 +23,5 @@ pub(crate) fn run(args: &Keyspaces) -> anyhow::Result<Exit> {
         text.push('\n');
     }
     output::print(text)?;
-    Ok(Exit::Found)
+    Ok(opened::shown(&database, Exit::Found))
 }

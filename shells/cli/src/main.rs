@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     interrupt::outlive_file_limits();
     let verb = match args::Arguments::try_parse() {
         Ok(arguments) => arguments.verb,
-        Err(told) => return exit::of_arguments(&told),
+        Err(answer) => return exit::of_arguments(&answer),
     };
     let done = match &verb {
         args::Verb::Load(args) => load::run(args),

@@ -13,7 +13,8 @@ use crate::exit::{Exit, chain, note};
 pub(crate) fn readable(path: &Path) -> anyhow::Result<ReadOnlyDatabase> {
     if let Some(database) = clean(path)? {
         for damage in &database.recovery().damaged {
-            note(&format!("{}: {damage}; what is left is shown", path.display()));
+            let rest = if database.recovery().incomplete { "what is left is shown" } else { "nothing is lost" };
+            note(&format!("{}: {damage}; {rest}", path.display()));
         }
         return Ok(database);
     }
@@ -31,7 +32,12 @@ pub(crate) fn reading(
         Some(keyspace) => work(&database, &keyspace)?,
         None => no_keyspace(&target.keyspace, &database.keyspaces()?)?,
     };
-    Ok(if database.recovery().damaged.is_empty() { done } else { Exit::Faulty })
+    Ok(shown(&database, done))
+}
+
+/// Returns the exit of a command that has shown what a database has: that of a fault if it may not be all.
+pub(crate) fn shown(database: &ReadOnlyDatabase, done: Exit) -> Exit {
+    if database.recovery().incomplete { Exit::Faulty } else { done }
 }
 
 /// Runs a query on a whole database: a read-only one, or, if it was not closed, the one that has just been recovered

@@ -18,10 +18,12 @@ pub(crate) fn standard() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock())
 }
 
-/// Returns standard output for what is of no use unless it is written: refuses an output that is closed.
+/// Returns standard output for what is lost, or believed to be somewhere, if it is not written: refuses an output that
+/// is closed.
 ///
 /// A program that starts with its standard output closed cannot see that: the runtime opens `/dev/null` in its place,
-/// for reading and writing. What a shell or another program opens is for writing alone.
+/// for reading and writing. That which a shell opens is for writing alone; some programs open theirs for both, which
+/// looks the same.
 pub(crate) fn needed() -> anyhow::Result<BufWriter<StdoutLock<'static>>> {
     let stdout = io::stdout();
     let access = fcntl_getfl(&stdout).context("writing the output")? & OFlags::ACCMODE;

@@ -38,25 +38,15 @@ fn of_dump(text: &mut impl BufRead, database: &Path) -> anyhow::Result<Tally> {
         bail!("{} exists; `restore` replaces no database", database.display());
     }
     let unfinished = unfinished_of(database)?;
-    create_unfinished(&unfinished)?;
+    fs::create_dir(&unfinished).with_context(|| {
+        format!("cannot create {}, in which the database is made; remove what is there", unfinished.display())
+    })?;
     let made = Database::builder().open(&unfinished).map_err(anyhow::Error::from);
     let made = made.and_then(|made| opened::closing(made, |made| fill(text, made)));
     let tally = made.inspect_err(|_| drop(fs::remove_dir_all(&unfinished)))?;
     fs::rename(&unfinished, database).with_context(|| format!("cannot create {}", database.display()))?;
     sync_folder_of(database)?;
     Ok(tally)
-}
-
-/// Creates the folder in which the database is made. What a restore that was killed has left there goes; what another
-/// one is making, or what is no database, stays.
-fn create_unfinished(unfinished: &Path) -> anyhow::Result<()> {
-    let created = || format!("cannot create {}, in which the database is made", unfinished.display());
-    if unfinished.is_dir() {
-        let left = Database::open(unfinished).with_context(created)?;
-        left.close().with_context(created)?;
-        fs::remove_dir_all(unfinished).with_context(created)?;
-    }
-    fs::create_dir(unfinished).with_context(created)
 }
 
 /// The folder's name until the database in it is complete.

@@ -53,7 +53,7 @@ fn to_its_end<T>(
 /// whose bytes are not left in the stream below.
 pub(crate) fn refuse_more(stream: &mut impl Read) -> anyhow::Result<()> {
     if stream.read(&mut [0]).context("reading behind the backup")? > 0 {
-        bail!("bytes follow the end of the backup; the backup itself is sound, and was used");
+        bail!("bytes follow the end of the backup, which itself is sound");
     }
     Ok(())
 }

@@ -79,10 +79,13 @@ fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
     if !base.is_some_and(|base| base.may_be_result_of(&header)) {
         refused.take().map_or(Ok(()), Err)?;
     }
-    let (mut tree, mut mark) = (None, None);
+    let (mut tree, mut mark, mut names) = (None, None, BTreeSet::new());
     while let Some(item) = stream.next()? {
         match item {
-            Item::Keyspace { name, .. } => tree = engine.catalog.find_keyspace(&engine.store, name)?,
+            Item::Keyspace { name, .. } => {
+                tree = engine.catalog.find_keyspace(&engine.store, name)?;
+                names.insert(name.to_owned());
+            }
             Item::Keep { count, least, greatest } if refused.is_none() => {
                 let range = (Bound::Included(least), Bound::Included(greatest));
                 let found = tree.as_ref().map_or(Ok(0), |tree| stored_pairs(engine, tree, range).count_pairs())?;
@@ -98,9 +101,12 @@ fn verify(engine: &Arc<Engine>, stream: &mut dyn Read) -> Result<Verified> {
     }
     let end = stream.finish()?;
     if let Some(base) = base.filter(|base| base.is_result_of(&end)) {
-        let Some(found) = base.difference(engine, &end, mark)? else { return Ok(Verified::Applied(end.info)) };
+        let Some(found) = base.difference(engine, &end, (&names, mark))? else {
+            return Ok(Verified::Applied(end.info));
+        };
         if header.base > 0 || refused.is_some() {
-            let expected = "a copy that nobody has written since, which has this backup already".into();
+            let or_empty = if header.base > 0 { "" } else { ", or an empty database" };
+            let expected = format!("a copy that nobody has written since it took this backup{or_empty}");
             return Err(Error::WrongBase { found, expected });
         }
         // A whole backup, and all that it had brought is gone. A crash from here on must not take it for applied.

@@ -14,6 +14,7 @@ use crate::record;
 use crate::store::Store;
 use holm_medium::Epoch;
 use holm_tree::{LeafCursor, SeekTarget, Wanted};
+use std::collections::BTreeSet;
 
 /// The catalog's key of the record.
 const BASE: &[u8] = b"\0b";
@@ -101,11 +102,21 @@ impl Base {
     }
 
     /// Returns how a database that stands at the result of a stream differs from it, in words: by what was written
-    /// since, by pairs that are no longer there, or by a mark that is not the stream's. `None` if it does not.
-    pub(super) fn difference(&self, engine: &Engine, end: &EndOfStream, mark: Option<u64>) -> Result<Option<String>> {
+    /// since, by keyspaces or pairs that are not the stream's, or by another mark. `None` if it does not.
+    pub(super) fn difference(
+        &self,
+        engine: &Engine,
+        end: &EndOfStream,
+        (names, mark): (&BTreeSet<String>, Option<u64>),
+    ) -> Result<Option<String>> {
         let latest = latest_change(&engine.store, &engine.catalog)?;
         if latest > self.own {
             return Ok(Some(format!("a copy that was written in its epoch {latest}, after {}", self.own)));
+        }
+        let present: BTreeSet<_> = engine.catalog.keyspace_names(&engine.store)?.into_iter().collect();
+        if let Some(name) = present.symmetric_difference(names).next() {
+            let which = if names.contains(name) { "without" } else { "with" };
+            return Ok(Some(format!("a copy {which} the keyspace {name:?}")));
         }
         // A leaf that has been emptied has no epoch of its last change.
         let found: u64 = engine.catalog.trees().iter().map(|tree| tree.root.pairs()).sum();
@@ -114,8 +125,8 @@ impl Base {
             return Ok(Some(format!("a copy of {found} pairs, and not of {expected}")));
         }
         let present = mark::read(&engine.store, &engine.catalog)?;
-        let told = |mark: Option<u64>| mark.map_or_else(|| "no mark".into(), |mark| format!("the mark {mark}"));
-        Ok((present != mark).then(|| format!("a copy with {}, and not with {}", told(present), told(mark))))
+        let in_words = |mark: Option<u64>| mark.map_or_else(|| "no mark".into(), |mark| format!("the mark {mark}"));
+        Ok((present != mark).then(|| format!("a copy with {}, and not with {}", in_words(present), in_words(mark))))
     }
 
     /// Durably forgets that this database is a copy.

@@ -262,7 +262,8 @@ impl ReadOnlyDatabase {
     ///
     /// # Errors
     /// [`Io`](Error::Io): the writer refused a call. [`Corrupt`](Error::Corrupt): a record is damaged, or the leaves
-    /// have not the checksum that they had when the database was closed; [`Database::repair`] saves what is left.
+    /// have not the checksum that they had when the database was closed, or the name of a keyspace is damaged;
+    /// [`Database::repair`] saves what is left.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -283,8 +284,13 @@ impl ReadOnlyDatabase {
     /// As [`ReadOnlyDatabase::backup_to`]. [`Invalid`](Error::Invalid): the base is later than the last epoch.
     pub fn backup_since(&self, base: u64, stream: &mut dyn Write) -> Result<BackupInfo> {
         let engine = &self.engine;
-        // Pairs that such leaves have lost would be missing in a backup that is sound by itself.
+        // What is lost would be missing in a backup that is sound by itself.
         engine.changed_leaves.clone().map_or(Ok(()), Err)?;
+        if engine.recovery.incomplete {
+            let (path, found) = (engine.store.path.clone(), engine.recovery.damaged.join("; "));
+            let expected = "the names of all keyspaces".into();
+            return Err(Error::Corrupt { path, offset: 0, what: "the catalog", found, expected });
+        }
         let epoch = engine.recovery.epoch;
         if base > epoch {
             let what = format!("the base of a backup is an earlier one: found {base}, and epoch {epoch}");

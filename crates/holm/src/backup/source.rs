@@ -139,7 +139,7 @@ impl Source {
                 None => {}
                 Some(None) => return Ok(true),
                 Some(Some((Some(least), Some(greatest)))) if &least[..] >= low && least <= greatest => {
-                    self.check_order(last.as_deref(), &least)?;
+                    self.check_order(tree, last.as_deref(), &least)?;
                     stream.keep(within.len() as u64, &least, &greatest)?;
                     *last = Some(greatest);
                     return Ok(true);
@@ -152,14 +152,14 @@ impl Source {
 
     /// Refuses a key that is not above the one before. A leaf that is damaged leads to the record of another key, which
     /// is sound, and no reader would accept such a stream.
-    fn check_order(&self, before: Option<&[u8]>, key: &[u8]) -> Result<()> {
+    fn check_order(&self, tree: &KeyspaceTree, before: Option<&[u8]>, key: &[u8]) -> Result<()> {
         let Some(before) = before.filter(|before| *before >= key) else { return Ok(()) };
         Err(Error::Corrupt {
             path: self.store().path.join("leaves"),
             offset: 0,
             what: "the order of keys",
-            found: format!("\"{}\" behind \"{}\"", key.escape_ascii(), before.escape_ascii()),
-            expected: "ascending keys".into(),
+            found: format!("\"{}\" behind \"{}\" in {:?}", key.escape_ascii(), before.escape_ascii(), tree.name),
+            expected: "ascending keys; `check` names the leaf".into(),
         })
     }
 
@@ -178,7 +178,7 @@ impl Source {
         for index in 0..copied.len() {
             let (key, value) = copied.lend(index);
             let before = if index == 0 { last.as_deref() } else { Some(copied.key(index - 1)) };
-            self.check_order(before, key)?;
+            self.check_order(tree, before, key)?;
             stream.pair(key, value)?;
         }
         if let Some(index) = copied.len().checked_sub(1) {

@@ -32,6 +32,7 @@ impl ClosedFiles {
         let ClosedFiles { store, active, mut recovery, changed_leaves, lock } = self;
         let rebuilt = store.index.rebuild(RecoveryPoint::Visible, active, threads)?;
         recovery.blocks_read = rebuilt.blocks_read;
+        recovery.incomplete = changed_leaves.is_some();
         Ok(Unnamed::new(store, rebuilt.roots, recovery, ToRead { changed_leaves, lock }))
     }
 }
@@ -41,6 +42,7 @@ impl Unnamed<ToRead> {
     pub(super) fn read_catalog(self) -> Result<Named<ToRead>> {
         self.read_names(|_, recovery, name| {
             recovery.damaged.push(format!("a keyspace's name: {}", name.what));
+            recovery.incomplete = true;
             Ok(())
         })
     }

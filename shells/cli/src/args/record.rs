@@ -168,7 +168,8 @@ pub(crate) struct Incr {
 
 pub(super) const POP: &str = "\
 Exit code 1 if the keyspace is empty. The record is removed after it has been printed, so it stays if the output \
-cannot be written. The removal is durable when the command returns. The output format is that of `export`.
+cannot be written. Standard output that is closed is refused, and so is /dev/null if it is open for reading, \
+too, which looks the same. The removal is durable when the command returns. The output format is that of `export`.
 
 Examples:
   holm pop jobs.holm

@@ -105,11 +105,7 @@ impl<R: BufRead> ColumnRecords<R> {
 
     /// Reads the names of the columns, and finds the chosen ones.
     fn named(&self) -> Result<Columns, Fault> {
-        let name = |(at, name): (usize, &[u8])| match std::str::from_utf8(name) {
-            Ok(name) => Ok(name.to_owned()),
-            Err(_) => Err(Fault::NameNotUtf8 { column: at + 1 }),
-        };
-        let names: Vec<String> = self.record.iter().enumerate().map(name).collect::<Result<_, _>>()?;
+        let names: Vec<String> = self.record.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let find = |wanted: &str| {
             let by_number = || wanted.parse().ok().and_then(|number: usize| number.checked_sub(1));
             let found = names.iter().position(|name| name == wanted);
@@ -122,6 +118,10 @@ impl<R: BufRead> ColumnRecords<R> {
                 .ok_or_else(|| Fault::NoColumn { name: wanted.into(), columns: names.join(", ") })
         };
         let (key, value) = (find(&self.chosen.key)?, self.chosen.value.as_deref().map(find).transpose()?);
+        let is_text = |at: usize| at == key || std::str::from_utf8(&self.record[at]).is_ok();
+        if let (None, Some(at)) = (value, (0..names.len()).find(|at| !is_text(*at))) {
+            return Err(Fault::NameNotUtf8 { column: at + 1 });
+        }
         let others: Vec<&String> =
             names.iter().enumerate().filter(|(at, _)| *at != key).map(|(_, name)| name).collect();
         let mut seen = HashSet::new();

@@ -118,9 +118,16 @@ fn a_copy_that_was_changed_has_no_backup_already() {
     let sea = Sea::new();
     sea.holm("put db north coral").with(0);
     let monday = sea.holm("backup db monday").with(0);
+    sea.file("none.tsv", "");
     sea.holm("put db south sand").with(0);
     let tuesday = sea.holm(&format!("backup db tuesday --since {}", epoch(&monday))).with(0);
-    for change in ["put copy north kelp", "del copy north", "clear copy", "put copy east kelp --keyspace reefs"] {
+    for change in [
+        "put copy north kelp",
+        "del copy north",
+        "clear copy",
+        "put copy east kelp --keyspace reefs",
+        "load copy none.tsv --keyspace reefs",
+    ] {
         sea.holm("restore copy monday").with(0);
         assert_eq!(sea.holm("apply copy tuesday").with(0), tuesday);
         sea.holm(change).with(0);

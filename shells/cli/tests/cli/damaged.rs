@@ -94,3 +94,19 @@ fn a_file_that_has_become_longer_is_read_as_it_was_closed() {
     sea.holm("put db south sand").with(0);
     assert_eq!(sea.holm("count db").with(0), "2\n");
 }
+
+/// Both slots of the superblock say the same, so that a reader lacks nothing without one of them.
+#[test]
+fn damage_that_costs_nothing_changes_no_exit_code() {
+    let sea = Sea::new();
+    sea.holm("put db north coral").with(0);
+    let mut superblock = sea.file_bytes("db/superblock");
+    superblock[100] ^= 1;
+    sea.file("db/superblock", superblock);
+    let found = sea.holm("get db north");
+    assert!(found.error.contains("nothing is lost"), "{found:?}");
+    assert_eq!(found.with(0), "coral\n");
+    sea.holm("get db south").with(1);
+    sea.holm("backup db monday").with(0);
+    sea.holm("check db").with(2);
+}

@@ -210,4 +210,7 @@ fn a_name_of_a_column_that_is_not_utf8_is_refused() {
     let sea = Sea::new();
     let complaint = sea.fed("load db --format csv --key-column k", b"k,\xffa\nx,1\n").complaint();
     assert!(complaint.contains("the name of column 2 that are not UTF-8"), "{complaint}");
+    // Of columns that are not stored by name, it may be anything.
+    sea.fed("load db --format csv --key-column 1 --value-column v", b"\xffk,v,\xffa\nx,1,2\n").with(0);
+    assert_eq!(sea.holm("get db x").with(0), "1\n");
 }
