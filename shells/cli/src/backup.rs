@@ -33,13 +33,16 @@ pub(crate) fn run(args: &Backup) -> anyhow::Result<Exit> {
     let partial = locked(&path)?;
     let info = complete(args, since, &partial, &path).inspect_err(|_| drop(fs::remove_file(&path)))?;
     // A link, because a renaming would replace a file that somebody else has created meanwhile.
-    fs::hard_link(&path, file).or_else(|error| {
+    if let Err(error) = fs::hard_link(&path, file) {
+        let mut what = format!("cannot create {}", file.display());
         // A file system without links keeps what was made.
-        let is_kept = matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported);
-        let left = if is_kept { format!("; the backup is complete, in {}", path.display()) } else { String::new() };
-        let _ = is_kept || fs::remove_file(&path).is_ok();
-        Err(error).with_context(|| format!("cannot create {}{left}", file.display()))
-    })?;
+        if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported) {
+            what.push_str(&format!("; the backup is complete, in {}", path.display()));
+        } else {
+            drop(fs::remove_file(&path));
+        }
+        return Err(error).context(what);
+    }
     fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     sync_folder_of(file)?;
     output::print(verify::lines(&info))?;

@@ -28,21 +28,20 @@ pub(crate) fn code(done: anyhow::Result<Exit>) -> ExitCode {
         Ok(Exit::Absent) => ExitCode::from(1),
         Ok(Exit::Faulty) => ExitCode::from(2),
         Err(error) if reader_left(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            note(&chain(&error));
-            ExitCode::from(2)
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    note(&chain(error));
+    ExitCode::from(2)
 }
 
 /// Prints the help, the version, or what is wrong with the arguments, and returns the exit code.
 pub(crate) fn of_arguments(answer: &clap::Error) -> ExitCode {
     let printed = answer.print().and_then(|()| io::stdout().flush()).context("writing the output");
     match printed {
-        Err(error) if !reader_left(&error) => {
-            note(&chain(&error));
-            ExitCode::from(2)
-        }
+        Err(error) if !reader_left(&error) => failed(&error),
         _ => ExitCode::from(if answer.use_stderr() { 2 } else { 0 }),
     }
 }

@@ -28,14 +28,19 @@ pub(crate) fn standard(what: &str, instead: &str) -> anyhow::Result<StdinLock<'s
     if access == OFlags::WRONLY {
         bail!("cannot read {what}: standard input is not open for reading; {instead}");
     }
-    let about = fstat(&stdin).context("reading standard input")?;
-    if stat("/dev/null").is_ok_and(|null| null.st_rdev == about.st_rdev && null.st_mode == about.st_mode) {
+    if is_null(&stdin).context("reading standard input")? {
         bail!("cannot read {what}: standard input is closed or /dev/null; {instead}");
     }
     if stdin.is_terminal() {
         note(&format!("reading {what} from the terminal; end with Ctrl-D on a line of its own"));
     }
     Ok(stdin.lock())
+}
+
+/// Returns whether a file is `/dev/null`, which the runtime also opens in place of a standard one that is closed.
+pub(crate) fn is_null(file: impl AsFd) -> io::Result<bool> {
+    let about = fstat(file)?;
+    Ok(stat("/dev/null").is_ok_and(|null| null.st_rdev == about.st_rdev && null.st_mode == about.st_mode))
 }
 
 /// An input that may have nothing to give for long: ^C ends the wait. What it reads is in no buffer of its own.

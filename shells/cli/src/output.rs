@@ -5,10 +5,11 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
+use rustix::fs::{OFlags, fcntl_getfl};
 
 use crate::escape::escape;
 use crate::exit::reader_left;
+use crate::input::is_null;
 
 /// Bytes collected before a write. The program notices that its reader has left at most this number of bytes late.
 const BUFFER_BYTES: usize = 64 * 1024;
@@ -27,9 +28,7 @@ pub(crate) fn standard() -> BufWriter<StdoutLock<'static>> {
 pub(crate) fn needed() -> anyhow::Result<BufWriter<StdoutLock<'static>>> {
     let stdout = io::stdout();
     let access = fcntl_getfl(&stdout).context("writing the output")? & OFlags::ACCMODE;
-    let about = fstat(&stdout).context("writing the output")?;
-    let is_null = stat("/dev/null").is_ok_and(|null| null.st_rdev == about.st_rdev && null.st_mode == about.st_mode);
-    if is_null && access == OFlags::RDWR {
+    if access == OFlags::RDWR && is_null(&stdout).context("writing the output")? {
         bail!("writing the output: standard output is closed, or /dev/null that is open for reading, too");
     }
     Ok(standard())

@@ -118,15 +118,15 @@ impl<R: BufRead> ColumnRecords<R> {
                 .ok_or_else(|| Fault::NoColumn { name: wanted.into(), columns: names.join(", ") })
         };
         let (key, value) = (find(&self.chosen.key)?, self.chosen.value.as_deref().map(find).transpose()?);
-        let is_text = |at: usize| at == key || std::str::from_utf8(&self.record[at]).is_ok();
-        if let (None, Some(at)) = (value, (0..names.len()).find(|at| !is_text(*at))) {
-            return Err(Fault::NameNotUtf8 { column: at + 1 });
-        }
-        let others: Vec<&String> =
-            names.iter().enumerate().filter(|(at, _)| *at != key).map(|(_, name)| name).collect();
-        let mut seen = HashSet::new();
-        if let (None, Some(name)) = (value, others.into_iter().find(|name| !seen.insert(*name))) {
-            return Err(Fault::SameColumns { name: name.clone() });
+        if value.is_none() {
+            let others = || names.iter().enumerate().filter(|(at, _)| *at != key);
+            if let Some((at, _)) = others().find(|(at, _)| std::str::from_utf8(&self.record[*at]).is_err()) {
+                return Err(Fault::NameNotUtf8 { column: at + 1 });
+            }
+            let mut seen = HashSet::new();
+            if let Some((_, name)) = others().find(|(_, name)| !seen.insert(*name)) {
+                return Err(Fault::SameColumns { name: name.clone() });
+            }
         }
         Ok(Columns { names, key, value })
     }
