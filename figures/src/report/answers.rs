@@ -59,12 +59,12 @@ fn sentence(name: &str, outcomes: &[&Outcome]) -> String {
     let what = if expected { "hypotheses" } else { "claims" };
     let mut text = format!("<a href=\"#{}\">{}</a>: of {all} {what}, {holds} hold", anchor(name), escaped(name));
     let against_words = if expected { ["is refuted", "are refuted"] } else { ["is contradicted", "are contradicted"] };
-    let differing = [
+    let kinds = [
         (weaker, ["is weaker here", "are weaker here"]),
         (another, ["has another value", "have another value"]),
         (against, against_words),
     ];
-    for (count, [one, several]) in differing.into_iter().filter(|(count, _)| *count > 0) {
+    for (count, [one, several]) in kinds.into_iter().filter(|(count, _)| *count > 0) {
         let _ = write!(text, ", {count} {}", if count == 1 { one } else { several });
     }
     let differing =
